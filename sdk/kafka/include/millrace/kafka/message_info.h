@@ -1,0 +1,48 @@
+// Every message by name, for tools that learn only at run time what they look at.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <millrace/kafka/codec.h>
+
+namespace millrace::kafka {
+
+struct MessageInfo {
+  std::string_view name;  ///< "FetchRequest", "OffsetCommitValue"
+  VersionRange versions;
+  /// Decodes `body`, and then: nothing; prints it; encodes it again.
+  Result<> (*check)(Buffer body, std::int16_t version);
+  Result<std::string> (*to_json)(Buffer body, std::int16_t version);
+  Result<Payload> (*recode)(Buffer body, std::int16_t version);
+};
+
+/// In order of names.
+std::span<const MessageInfo* const> message_table() noexcept;
+/// nullptr when there is none.
+const MessageInfo* find_message(std::string_view name) noexcept;
+
+/// For the generated table.
+template <class Message>
+constexpr MessageInfo make_message_info() {
+  return {
+      .name = Message::message_name,
+      .versions = Message::message_versions,
+      .check = [](Buffer body, std::int16_t version) -> Result<> {
+        MR_CHECK(decode<Message>(std::move(body), version));
+        return {};
+      },
+      .to_json = [](Buffer body, std::int16_t version) -> Result<std::string> {
+        MR_TRY(const Message message, decode<Message>(std::move(body), version));
+        return to_json(message, version);
+      },
+      .recode = [](Buffer body, std::int16_t version) -> Result<Payload> {
+        MR_TRY(const Message message, decode<Message>(std::move(body), version));
+        return encode(message, version);
+      },
+  };
+}
+
+}  // namespace millrace::kafka
