@@ -1,0 +1,49 @@
+"""What was acknowledged survives kill -9 and SIGTERM, with a client that keeps sending through
+both."""
+
+import pytest
+
+from conftest import PARTITIONS
+from harness.confluent import Confluent
+from harness.load import Load
+from harness.wire import RawConnection
+
+pytestmark = pytest.mark.fault
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "idempotent"])
+def idempotent(request) -> bool:
+    return request.param
+
+
+@pytest.fixture
+def load(own_broker, topic, idempotent):
+    Confluent(own_broker.address).create_topic(topic, PARTITIONS)
+    with Load(own_broker.address, topic, PARTITIONS, idempotent=idempotent) as running:
+        yield running
+
+
+def test_kill_9_under_load_loses_nothing_acknowledged(own_broker, load, topic, idempotent):
+    for _ in range(3):
+        load.wait_for_acknowledged(5000)
+        own_broker.kill()
+        own_broker.start()
+    load.wait_for_acknowledged(5000)
+    load.finish()
+    stored = Confluent(own_broker.address).read_all(topic, PARTITIONS)
+    load.assert_all_stored(stored, once=idempotent)
+
+
+def test_sigterm_under_load_is_a_clean_stop_in_time(own_broker, load, topic, idempotent):
+    load.wait_for_acknowledged(5000)
+    with RawConnection(own_broker.address) as idle, RawConnection(own_broker.address) as polling:
+        idle.ask_api_versions()
+        polling.send_fetch(topic, 0, offset=1 << 40, wait_ms=60_000)
+        code, seconds = own_broker.stop()
+    assert code == own_broker.stop_code, own_broker.log_tail()
+    assert seconds <= own_broker.stop_seconds_max, own_broker.log_tail()
+    own_broker.start()
+    load.wait_for_acknowledged(5000)
+    load.finish()
+    stored = Confluent(own_broker.address).read_all(topic, PARTITIONS)
+    load.assert_all_stored(stored, once=idempotent)

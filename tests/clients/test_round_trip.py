@@ -1,0 +1,66 @@
+"""What one client writes, all clients read back: byte-equal, and in order in each partition."""
+
+import time
+
+import pytest
+
+from conftest import PARTITIONS
+from harness.records import CODECS, Record, assert_same_and_in_order, numbered_records
+from harness.wire import RawConnection, codecs_of_batches
+
+RECORDS = 10_000
+
+
+def test_a_new_topic_has_its_partitions(client, topic):
+    client.create_topic(topic, PARTITIONS)
+    assert client.partition_count(topic) == PARTITIONS
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_records_come_back_as_sent(client, clients, broker, codec, topic):
+    client.create_topic(topic, PARTITIONS)
+    sent = numbered_records(RECORDS, headers=client.fixed_headers)
+    client.produce(topic, sent, codec=codec)
+    for reader in clients.values():
+        partitions = reader.read_all(topic, PARTITIONS)
+        assert all(partitions.values()), f"{reader.name}: a partition is empty"
+        assert_same_and_in_order(sent, partitions)
+    # A client that thinks the broker too old for its codec sends plain batches and says nothing.
+    with RawConnection(broker.address) as connection:
+        codecs = codecs_of_batches(connection.fetch_batches(topic, 0))
+    assert set(codecs) == {CODECS.index(codec)}
+
+
+@pytest.mark.parametrize("acks", ["0", "1", "all"])
+def test_every_kind_of_acknowledgement_stores_the_records(client, topic, acks):
+    client.create_topic(topic, PARTITIONS)
+    sent = numbered_records(300, headers=client.fixed_headers)
+    client.produce(topic, sent, acks=acks)
+    if acks == "0":
+        # Nobody told the client that they arrived.
+        wait_for_records(client, topic, len(sent))
+    assert_same_and_in_order(sent, client.read_all(topic, PARTITIONS))
+
+
+def wait_for_records(client, topic: str, count: int) -> None:
+    deadline = time.monotonic() + 10
+    while sum(client.bounds(topic, partition)[1] for partition in range(PARTITIONS)) < count:
+        assert time.monotonic() < deadline, f"fewer than {count} records arrived"
+
+
+@pytest.mark.parametrize("writer", ["confluent", "java"])
+def test_odd_headers_and_keys_come_back_as_sent(clients, topic, writer):
+    sent = [
+        Record(None, b"no key", ()),
+        Record(b"", b"empty key", ()),
+        Record(bytes(range(256)), b"every byte in the key", ()),
+        Record(b"k", b"null and empty header", (("null", None), ("empty", b""))),
+        Record(b"k", b"one name twice, in order", (("n", b"1"), ("other", b"x"), ("n", b"2"))),
+        Record(b"k", b"bytes in a header", (("bytes", bytes(range(256))),)),
+        Record(b"k", b"names are text", (("größe-尺寸", b"x"), ("", b"no name"))),
+        Record(b"k", b"many", tuple((f"header-{n}", b"v" * n) for n in range(200))),
+    ]
+    clients["confluent"].create_topic(topic, 1)
+    clients[writer].produce(topic, sent)
+    for reader in (clients["confluent"], clients["java"]):
+        assert reader.read(topic, 0) == sent, reader.name
