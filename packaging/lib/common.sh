@@ -56,7 +56,7 @@ build_preset() {
   local preset=$1
   shift
   (
-    cd "$root"
+    cd "$root" || exit
     export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
     cmake --preset "$preset" "$@" >"build/$preset.configure.log" 2>&1 || {
       cat "build/$preset.configure.log" >&2
