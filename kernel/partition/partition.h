@@ -54,7 +54,8 @@ class Partition {
  public:
   /// Opens the log, restores producer state from the newest snapshot and the batches behind it.
   static Task<std::unique_ptr<Partition>> open(PartitionHost host, TopicPartition id,
-                                               TopicConfig config, Epoch leader_epoch);
+                                               Uuid topic_id, TopicConfig config,
+                                               Epoch leader_epoch);
   virtual ~Partition() = default;
 
   virtual const TopicPartition& id() const noexcept = 0;

@@ -197,4 +197,14 @@ class MemoryBudget {
   std::deque<Waiting> waiting_;
 };
 
+/// One holder at a time, first come, first served, across suspensions.
+class Mutex {
+ public:
+  using Held = MemoryBudget::Lease;
+  Task<Held> lock() { return one_.acquire(1); }
+
+ private:
+  MemoryBudget one_{1};
+};
+
 }  // namespace millrace

@@ -1,0 +1,257 @@
+// The broker's life: join, open, announce, run, close.
+#include "kernel/broker/broker.h"
+
+#include <charconv>
+
+#include "kernel/broker/session.h"
+#include "kernel/cluster/topics.h"
+#include "kernel/cluster/znodes.h"
+
+namespace millrace::kernel {
+
+namespace {
+
+constexpr Duration maintenance_interval = std::chrono::seconds(1);
+constexpr Duration checkpoint_interval = std::chrono::seconds(60);
+
+// Rolls, retention and flushes of one shard's partitions.  [that shard]
+Task<> maintain_loop(ShardState& state, Log log) {
+  MR_CO_TRY(auto pass, state.running().enter());
+  while (true) {
+    MR_CO_CHECK(co_await sleep(maintenance_interval));
+    for (const auto& partition : state.all()) {
+      auto done = co_await partition->maintain();
+      if (done || done.error().code == Errc::cancelled) continue;
+      log.error("maintenance of a partition failed; it is tried again",
+                {{"partition", to_string(partition->id())}, {"error", to_string(done.error())}});
+    }
+  }
+}
+
+struct Offsets {
+  std::vector<PartitionOffset> high_watermarks;
+  std::vector<PartitionOffset> log_starts;
+};
+
+Task<Offsets> offsets_of(ShardState& state) {
+  Offsets offsets;
+  for (const auto& partition : state.all()) {
+    const auto now = partition->offsets();
+    offsets.high_watermarks.push_back({partition->id(), now.high_watermark});
+    offsets.log_starts.push_back({partition->id(), now.log_start});
+  }
+  co_return std::move(offsets);
+}
+
+Task<> start_shard(ShardState& state, Log log) {
+  spawn(state.shard(), maintain_loop(state, std::move(log)), "maintenance", &state.background());
+  co_return {};
+}
+
+Task<> close_shard(ShardState& state, Log log) {
+  state.background().cancel();
+  MR_CO_CHECK(co_await state.running().close());
+  for (const auto& partition : state.all()) {
+    auto closed = co_await partition->close();
+    if (!closed) {
+      log.error("a partition did not close cleanly; it is checked at the next start",
+                {{"partition", to_string(partition->id())}, {"error", to_string(closed.error())}});
+    }
+    state.take(partition->id());
+  }
+  co_return {};
+}
+
+Task<> publish_on(ShardState& state, std::shared_ptr<const ClusterState> cluster) {
+  state.publish(std::move(cluster));
+  co_return {};
+}
+
+Task<> hold_on(ShardState& state, TopicPartition id, bool held) {
+  const auto partition = state.find(id.topic, id.partition);
+  if (!partition) co_return Error{Errc::not_found, to_string(id) + " is not here"};
+  partition->hold_high_watermark(held);
+  co_return {};
+}
+
+}  // namespace
+
+KernelBroker::KernelBroker(BrokerParts parts, BrokerSettings settings)
+    : parts_(std::move(parts)),
+      settings_(std::move(settings)),
+      partitions_(parts_.environment, settings_.memory_bytes),
+      producer_ids_(parts_.coordination, settings_.id) {}
+
+KernelBroker::~KernelBroker() = default;
+
+std::string KernelBroker::default_of(const std::string& name, std::string_view fallback) const {
+  const auto found = settings_.defaults.find(name);
+  return found == settings_.defaults.end() ? std::string(fallback) : found->second;
+}
+
+Task<> KernelBroker::open() {
+  MR_CO_CHECK(co_await parts_.storage.lock());
+  MR_CO_TRY(lease_, co_await parts_.coordination.join(Member{settings_.id}));
+  MR_CO_CHECK(co_await load_cluster_id());
+  MR_CO_CHECK(co_await become_controller());
+  MR_CO_TRY(auto topics, co_await read_topics(parts_.coordination));
+  for (auto& topic : topics) cluster_.put(std::move(topic));
+  MR_CO_CHECK(co_await finish_deletions());
+  MR_CO_CHECK(co_await warn_of_strays());
+
+  std::size_t partitions = 0;
+  const auto known = cluster_.topics;
+  for (const auto& [name, topic] : known) {
+    MR_CO_CHECK(co_await open_topic(topic));
+    partitions += topic->partitions.size();
+  }
+  parts_.log.info("opened", {{"topics", known.size()}, {"partitions", partitions}});
+  co_return {};
+}
+
+Task<> KernelBroker::load_cluster_id() {
+  const std::string key(znodes::cluster_id);
+  auto node = co_await parts_.coordination.get(key);
+  if (!node && node.error().code == Errc::not_found) {
+    const auto id = to_string(parts_.environment.random().uuid());
+    std::vector<Write> writes;
+    writes.push_back(
+        {.key = key, .value = znodes::encode_cluster_id(id), .expected = must_not_exist});
+    auto written = co_await parts_.coordination.commit(std::move(writes));
+    if (!written && written.error().code != Errc::conflict) co_return written.error();
+    node = co_await parts_.coordination.get(key);
+  }
+  if (!node) co_return node.error();
+  MR_CO_TRY(cluster_.cluster_id, znodes::decode_cluster_id(node->value));
+  co_return {};
+}
+
+// Until there are several brokers, whoever starts is the controller.
+Task<> KernelBroker::become_controller() {
+  const std::string epoch_key(znodes::controller_epoch);
+  Version expected = must_not_exist;
+  controller_epoch_ = 1;
+  auto node = co_await parts_.coordination.get(epoch_key);
+  if (node) {
+    std::int32_t before = 0;
+    std::from_chars(node->value.data(), node->value.data() + node->value.size(), before);
+    controller_epoch_ = before + 1;
+    expected = node->version;
+  } else if (node.error().code != Errc::not_found) {
+    co_return node.error();
+  }
+  std::vector<Write> writes;
+  writes.push_back({.key = epoch_key,
+                    .value = std::to_string(controller_epoch_),
+                    .expected = expected});
+  const auto now = parts_.environment.clock().wall();
+  writes.push_back({.key = std::string(znodes::controller),
+                    .value = znodes::encode_controller(settings_.id, now),
+                    .ephemeral = true});
+  MR_CO_CHECK(co_await parts_.coordination.commit(std::move(writes)));
+  cluster_.controller_id = settings_.id;
+  co_return {};
+}
+
+// A folder that no topic claims is left alone: metadata may be what is damaged.
+Task<> KernelBroker::warn_of_strays() {
+  MR_CO_TRY(const auto found, co_await parts_.storage.list());
+  for (const auto& one : found) {
+    const auto* topic = cluster_.find(one.partition.topic);
+    const auto number = static_cast<std::size_t>(one.partition.partition);
+    if (topic && number < topic->partitions.size()) continue;
+    parts_.log.warning("a log belongs to no known topic; it is left as it is",
+                       {{"partition", to_string(one.partition)}});
+  }
+  co_return {};
+}
+
+Task<> KernelBroker::announce(std::vector<Endpoint> endpoints) {
+  BrokerState self{.id = settings_.id, .rack = settings_.rack, .endpoints = {}};
+  for (const auto& endpoint : endpoints) {
+    self.endpoints.emplace(endpoint.listener, endpoint.advertised);
+  }
+  std::vector<Write> writes;
+  writes.push_back({.key = znodes::broker(settings_.id),
+                    .value = znodes::encode_broker(self, parts_.environment.clock().wall()),
+                    .ephemeral = true});
+  MR_CO_CHECK(co_await parts_.coordination.commit(std::move(writes)));
+  cluster_.brokers[settings_.id] = std::move(self);
+  MR_CO_CHECK(co_await publish());
+
+  for (const auto& state : partitions_.shards()) {
+    auto make = [&state = *state, log = parts_.log] { return start_shard(state, log); };
+    MR_CO_CHECK(co_await run_on(state->shard(), std::move(make)));
+  }
+  spawn(control(), checkpoint_loop(), "checkpoints", &background_);
+  co_return {};
+}
+
+Task<> KernelBroker::publish() {
+  const auto snapshot = std::make_shared<const ClusterState>(cluster_);
+  for (const auto& state : partitions_.shards()) {
+    auto make = [&state = *state, snapshot] { return publish_on(state, snapshot); };
+    MR_CO_CHECK(co_await run_on(state->shard(), std::move(make)));
+  }
+  co_return {};
+}
+
+Task<> KernelBroker::checkpoint_loop() {
+  MR_CO_TRY(auto pass, running_.enter());
+  while (true) {
+    MR_CO_CHECK(co_await sleep(checkpoint_interval));
+    auto written = co_await write_checkpoints();
+    if (!written) {
+      parts_.log.error("checkpoints could not be written; they are tried again",
+                       {{"error", to_string(written.error())}});
+    }
+  }
+}
+
+Task<> KernelBroker::write_checkpoints() {
+  Offsets all;
+  for (const auto& state : partitions_.shards()) {
+    auto make = [&state = *state] { return offsets_of(state); };
+    MR_CO_TRY(auto some, co_await run_on(state->shard(), std::move(make)));
+    std::ranges::move(some.high_watermarks, std::back_inserter(all.high_watermarks));
+    std::ranges::move(some.log_starts, std::back_inserter(all.log_starts));
+  }
+  auto& storage = parts_.storage;
+  MR_CO_CHECK(
+      co_await storage.checkpoint(CheckpointKind::high_watermark, std::move(all.high_watermarks)));
+  MR_CO_CHECK(co_await storage.checkpoint(CheckpointKind::log_start, std::move(all.log_starts)));
+  co_return {};
+}
+
+Task<> KernelBroker::close() {
+  background_.cancel();
+  MR_CO_CHECK(co_await running_.close());
+  auto checkpoints = co_await write_checkpoints();
+  if (!checkpoints) {
+    parts_.log.error("checkpoints could not be written",
+                     {{"error", to_string(checkpoints.error())}});
+  }
+  for (const auto& state : partitions_.shards()) {
+    auto make = [&state = *state, log = parts_.log] { return close_shard(state, log); };
+    MR_CO_CHECK(co_await run_on(state->shard(), std::move(make)));
+  }
+  MR_CO_CHECK(co_await parts_.storage.close());
+  lease_.reset();
+  co_return {};
+}
+
+std::unique_ptr<Session> KernelBroker::open_session(const ClientInfo& client) {
+  return std::make_unique<KernelSession>(client, partitions_.here());
+}
+
+MemoryBudget& KernelBroker::memory(Shard& shard) noexcept {
+  return partitions_.state_of(shard).memory();
+}
+
+Task<> KernelBroker::hold_high_watermark(TopicPartition partition, bool held) {
+  auto& owner = partitions_.owner_of(partition.topic, partition.partition);
+  auto make = [&owner, partition, held] { return hold_on(owner, partition, held); };
+  co_return co_await run_on(owner.shard(), std::move(make));
+}
+
+}  // namespace millrace::kernel

@@ -1,0 +1,84 @@
+// Which partition lives where: each belongs to one shard, by a hash of its name, and only that shard
+// touches it. Also what else a shard keeps for the broker: its view of the cluster, its share of the
+// memory for requests.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <millrace/environment.h>
+#include <millrace/shard.h>
+
+#include "kernel/cluster/cluster_state.h"
+#include "kernel/partition/partition.h"
+
+namespace millrace::kernel {
+
+/// [its shard]
+class ShardState {
+ public:
+  ShardState(Shard& shard, std::size_t memory_bytes) : shard_(shard), memory_(memory_bytes) {}
+
+  Shard& shard() noexcept { return shard_; }
+  MemoryBudget& memory() noexcept { return memory_; }
+
+  /// nullptr when it is not here: not ours, being opened, or gone.
+  std::shared_ptr<Partition> find(std::string_view topic, std::int32_t partition) const;
+  void add(std::shared_ptr<Partition> partition);
+  std::shared_ptr<Partition> take(const TopicPartition& id);
+  std::vector<std::shared_ptr<Partition>> all() const;
+
+  /// Null until the broker has joined the cluster.
+  const std::shared_ptr<const ClusterState>& cluster() const noexcept { return cluster_; }
+  void publish(std::shared_ptr<const ClusterState> cluster) {
+    cluster_ = std::move(cluster);
+    published_.notify_all();
+  }
+  /// Loops of this shard: they run in `background`, and `running` lets their end be waited for.
+  CancelScope& background() noexcept { return background_; }
+  Gate& running() noexcept { return running_; }
+
+  /// Waits for the first cluster state.
+  Task<std::shared_ptr<const ClusterState>> joined();
+
+ private:
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+
+  Shard& shard_;
+  MemoryBudget memory_;
+  std::shared_ptr<const ClusterState> cluster_;
+  Event published_;
+  CancelScope background_;
+  Gate running_;
+  // By topic, then by number; null where a partition is not on this shard.
+  std::unordered_map<std::string, std::vector<std::shared_ptr<Partition>>, TextHash,
+                     std::equal_to<>>
+      partitions_;
+};
+
+/// All shards of the broker.
+class PartitionMap {
+ public:
+  PartitionMap(Environment& environment, std::size_t memory_bytes);
+
+  /// [any thread]
+  ShardState& owner_of(std::string_view topic, std::int32_t partition) noexcept;
+  std::span<const std::unique_ptr<ShardState>> shards() const noexcept { return shards_; }
+  ShardState& state_of(const Shard& shard) noexcept { return *shards_[shard.index()]; }
+  /// The state of the shard that runs this.
+  ShardState& here() noexcept;
+
+ private:
+  std::vector<std::unique_ptr<ShardState>> shards_;
+};
+
+}  // namespace millrace::kernel

@@ -1,0 +1,154 @@
+// Produce: the request is split by shard, each shard appends its part, and the answers are put back
+// in the request's order.
+#include <utility>
+
+#include "kernel/broker/broker.h"
+#include "kernel/broker/session.h"
+
+namespace millrace::kernel {
+
+namespace {
+
+// One partition's part of a request, and where its answer goes.
+struct Part {
+  std::size_t topic_at = 0;
+  std::size_t partition_at = 0;
+  std::string topic;
+  PartitionRecords records;
+};
+struct Answered {
+  std::size_t topic_at = 0;
+  std::size_t partition_at = 0;
+  PartitionProduced produced;
+};
+
+// Lives on the connection's shard until the last group has answered.
+struct ProduceCall {
+  ProduceAnswer answer;
+  std::size_t groups_undispatched = 0;
+  std::size_t groups_undone = 0;
+  Resolver<> dispatched;
+  Resolver<ProduceAnswer> done;
+
+  void group_dispatched() {
+    if (--groups_undispatched == 0) dispatched.resolve();
+  }
+  void group_done(std::vector<Answered> parts) {
+    for (auto& part : parts) {
+      answer.topics[part.topic_at].partitions[part.partition_at] = std::move(part.produced);
+    }
+    if (--groups_undone == 0) done.resolve(std::move(answer));
+  }
+};
+
+Call<PartitionProduced> refuse(std::int32_t partition, ErrorCode error) {
+  PartitionProduced refused{.partition = partition, .error = error};
+  return {Pending<>::ready({}), Pending<PartitionProduced>::ready(std::move(refused))};
+}
+
+// Runs `job` on `home`: at once when this is home, else by a message.
+template <class F>
+void tell(Shard& here, Shard& home, F job) {
+  if (&here == &home) {
+    job();
+  } else {
+    home.post(std::move(job));
+  }
+}
+
+// One shard's part of a request.  [the shard that owns the partitions]
+Task<> produce_group(ShardState& owner, Shard& home, std::shared_ptr<ProduceCall> call,
+                     std::vector<Part> parts, ProduceContext context) {
+  struct Running {
+    std::int32_t number;
+    std::shared_ptr<Partition> partition;  // kept while its append is under way
+    Call<PartitionProduced> call;
+  };
+  std::vector<Running> running;
+  running.reserve(parts.size());
+  for (auto& part : parts) {
+    const auto number = part.records.partition;
+    auto partition = owner.find(part.topic, number);
+    auto appended = partition ? partition->produce(std::move(part.records), context)
+                              : refuse(number, ErrorCode::not_leader_or_follower);
+    running.push_back({number, std::move(partition), std::move(appended)});
+  }
+
+  for (auto& one : running) {
+    // A failure shows again, with its reason, when `done` is awaited.
+    static_cast<void>(co_await one.call.dispatched);
+  }
+  tell(owner.shard(), home, [call] { call->group_dispatched(); });
+
+  std::vector<Answered> answered;
+  answered.reserve(running.size());
+  for (std::size_t at = 0; at < running.size(); ++at) {
+    auto produced = co_await running[at].call.done;
+    if (!produced) {
+      produced = PartitionProduced{.partition = running[at].number,
+                                   .error = error_code_of(produced.error()),
+                                   .message = produced.error().detail};
+    }
+    answered.push_back({parts[at].topic_at, parts[at].partition_at, *std::move(produced)});
+  }
+  tell(owner.shard(), home, [call, answered = std::move(answered)]() mutable {
+    call->group_done(std::move(answered));
+  });
+  co_return {};
+}
+
+}  // namespace
+
+Call<ProduceAnswer> KernelBroker::produce(Session& session, ProduceRequest request) {
+  auto& local = kernel_session(session).shard();
+  auto call = std::make_shared<ProduceCall>();
+  std::vector<std::vector<Part>> groups(partitions_.shards().size());
+
+  for (auto& topic : request.topics) {
+    const auto topic_at = call->answer.topics.size();
+    const auto* known = local.cluster() ? local.cluster()->find(topic.topic) : nullptr;
+    auto& answered = call->answer.topics.emplace_back();
+    answered.partitions.resize(topic.partitions.size());
+    for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
+      auto& records = topic.partitions[at];
+      const auto number = records.partition;
+      answered.partitions[at].partition = number;
+      if (!known || number < 0 || static_cast<std::size_t>(number) >= known->partitions.size()) {
+        const bool by_id = topic.topic.name.empty();
+        answered.partitions[at].error =
+            by_id ? ErrorCode::unknown_topic_id : ErrorCode::unknown_topic_or_partition;
+        continue;
+      }
+      auto& owner = partitions_.owner_of(known->name, number);
+      groups[owner.shard().index()].push_back({topic_at, at, known->name, std::move(records)});
+    }
+    answered.topic = std::move(topic.topic);
+  }
+
+  for (const auto& group : groups) {
+    if (!group.empty()) ++call->groups_undispatched;
+  }
+  call->groups_undone = call->groups_undispatched;
+  if (call->groups_undone == 0) {
+    return {Pending<>::ready({}), Pending<ProduceAnswer>::ready(std::move(call->answer))};
+  }
+  auto [dispatched, when_dispatched] = make_pending<>();
+  auto [done, when_done] = make_pending<ProduceAnswer>();
+  call->dispatched = std::move(dispatched);
+  call->done = std::move(done);
+
+  const ProduceContext context{request.acks, request.timeout, request.features};
+  Shard& home = local.shard();
+  for (std::size_t at = 0; at < groups.size(); ++at) {
+    if (groups[at].empty()) continue;
+    auto& owner = *partitions_.shards()[at];
+    tell(home, owner.shard(),
+         [&owner, &home, call, context, parts = std::move(groups[at])]() mutable {
+           spawn(owner.shard(), produce_group(owner, home, call, std::move(parts), context),
+                 "produce");
+         });
+  }
+  return {std::move(when_dispatched), std::move(when_done)};
+}
+
+}  // namespace millrace::kernel

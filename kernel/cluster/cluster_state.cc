@@ -1,0 +1,34 @@
+#include "kernel/cluster/cluster_state.h"
+
+namespace millrace::kernel {
+
+bool TopicState::internal() const noexcept {
+  return name == "__consumer_offsets" || name == "__transaction_state" ||
+         name == "__share_group_state";
+}
+
+const TopicState* ClusterState::find(std::string_view name) const {
+  const auto found = topics.find(name);
+  return found == topics.end() ? nullptr : found->second.get();
+}
+
+const TopicState* ClusterState::find(const TopicName& topic) const {
+  if (!topic.name.empty()) return find(topic.name);
+  const auto found = names.find(topic.id);
+  return found == names.end() ? nullptr : find(found->second);
+}
+
+void ClusterState::put(TopicState topic) {
+  names[topic.id] = topic.name;
+  auto name = topic.name;
+  topics[std::move(name)] = std::make_shared<const TopicState>(std::move(topic));
+}
+
+void ClusterState::remove(const std::string& name) {
+  const auto found = topics.find(name);
+  if (found == topics.end()) return;
+  names.erase(found->second->id);
+  topics.erase(found);
+}
+
+}  // namespace millrace::kernel

@@ -1,0 +1,56 @@
+// What everybody in the cluster agrees on: brokers, topics, who leads what. A snapshot: made on the
+// control thread, handed to every shard, never changed afterwards.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <millrace/broker.h>
+#include <millrace/types.h>
+
+namespace millrace::kernel {
+
+struct PartitionState {
+  std::int32_t leader = -1;
+  Epoch leader_epoch{0};
+  std::vector<std::int32_t> replicas;
+  std::vector<std::int32_t> in_sync;
+};
+
+struct TopicState {
+  std::string name;
+  Uuid id;
+  std::map<std::string, std::string> configs;  ///< overrides, by Kafka's names
+  std::vector<PartitionState> partitions;
+
+  bool internal() const noexcept;
+};
+
+struct BrokerState {
+  std::int32_t id = -1;
+  std::string rack;
+  std::map<std::string, Address, std::less<>> endpoints;  ///< by listener
+};
+
+/// [any thread; immutable]
+class ClusterState {
+ public:
+  std::string cluster_id;
+  std::int32_t controller_id = -1;
+  std::map<std::int32_t, BrokerState> brokers;
+  std::map<std::string, std::shared_ptr<const TopicState>, std::less<>> topics;
+  std::unordered_map<Uuid, std::string> names;
+
+  /// By name if there is one, else by id; nullptr when unknown.
+  const TopicState* find(const TopicName& topic) const;
+  const TopicState* find(std::string_view name) const;
+
+  void put(TopicState topic);
+  void remove(const std::string& name);
+};
+
+}  // namespace millrace::kernel

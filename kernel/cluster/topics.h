@@ -1,0 +1,50 @@
+// Topics as the cluster keeps them: created, deleted and read through coordination, with Kafka's rules
+// for names, partitions, replicas and settings.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/broker.h>
+#include <millrace/coordination.h>
+#include <millrace/environment.h>
+
+#include "kernel/cluster/cluster_state.h"
+
+namespace millrace::kernel {
+
+/// A bound on one request's work, not on a topic.
+inline constexpr std::int32_t new_topic_partitions_max = 10'000;
+
+/// Why a request about a topic is refused.
+struct Refusal {
+  ErrorCode error = ErrorCode::none;
+  std::string message;
+};
+
+/// Letters, digits, '.', '_' and '-', at most 249 of them, not "." or "..".
+std::optional<Refusal> check_topic_name(std::string_view name);
+
+/// Reads all topics below /brokers/topics. A topic whose keys cannot be read is an error that names
+/// the key: nothing is dropped because metadata is damaged.  [control thread]
+Task<std::vector<TopicState>> read_topics(Coordination& coordination);
+
+/// What a new topic would look like, or why it may not be made. Checks the name, that it is free, and
+/// its settings; takes defaults from `defaults` ("num.partitions", "default.replication.factor").
+struct Planned {
+  std::optional<Refusal> refusal;
+  TopicState topic;
+};
+Planned plan_topic(const NewTopic& wanted, const ClusterState& cluster,
+                   const std::map<std::string, std::string>& defaults, Random& random);
+
+/// Writes all keys of `topic`, all or nothing. Errc::conflict when it exists.  [control thread]
+Task<> write_topic(Coordination& coordination, TopicState topic, std::int32_t controller_epoch);
+
+/// Removes all keys of `topic` and the mark of its deletion, all or nothing.  [control thread]
+Task<> erase_topic(Coordination& coordination, TopicState topic);
+
+}  // namespace millrace::kernel

@@ -1,0 +1,235 @@
+#include "kernel/cluster/znodes.h"
+
+#include <charconv>
+
+#include <boost/json.hpp>
+
+namespace millrace::kernel::znodes {
+
+namespace json = boost::json;
+
+namespace {
+
+Error malformed(std::string_view what, std::string_view value) {
+  return Error{Errc::corrupt, std::string(what) + ": not the JSON expected there: " +
+                                  std::string(value.substr(0, 200))};
+}
+
+Result<json::object> parse_object(std::string_view what, std::string_view text) {
+  boost::system::error_code error;
+  auto value = json::parse(text, error);
+  if (error || !value.is_object()) return malformed(what, text);
+  return std::move(value.get_object());
+}
+
+template <class T>
+bool read(const json::object& object, std::string_view name, T& into) {
+  const auto* value = object.if_contains(name);
+  if (!value || !value->is_number()) return false;
+  boost::system::error_code error;
+  into = value->to_number<T>(error);
+  return !error;
+}
+
+bool read(const json::object& object, std::string_view name, std::string& into) {
+  const auto* value = object.if_contains(name);
+  if (!value || !value->is_string()) return false;
+  into = std::string(value->get_string());
+  return true;
+}
+
+bool read(const json::value& value, std::vector<std::int32_t>& into) {
+  if (!value.is_array()) return false;
+  for (const auto& element : value.get_array()) {
+    if (!element.is_int64()) return false;
+    into.push_back(static_cast<std::int32_t>(element.get_int64()));
+  }
+  return true;
+}
+
+// Numbers that Kafka writes as texts.
+bool read_text_number(const json::object& object, std::string_view name, std::int64_t& into) {
+  std::string text;
+  if (!read(object, name, text)) return false;
+  const auto* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, into);
+  return error == std::errc{} && at == end;
+}
+
+json::array array_of(const std::vector<std::int32_t>& numbers) {
+  json::array array;
+  for (const auto number : numbers) array.emplace_back(number);
+  return array;
+}
+
+}  // namespace
+
+std::string broker(std::int32_t id) {
+  return std::string(broker_ids) + "/" + std::to_string(id);
+}
+std::string topic(std::string_view name) { return std::string(topics) + "/" + std::string(name); }
+std::string topic_config(std::string_view name) {
+  return std::string(topic_configs) + "/" + std::string(name);
+}
+std::string delete_topic(std::string_view name) {
+  return std::string(delete_topics) + "/" + std::string(name);
+}
+std::string partitions(std::string_view name) { return topic(name) + "/partitions"; }
+std::string partition_state(std::string_view name, std::int32_t partition) {
+  return partitions(name) + "/" + std::to_string(partition) + "/state";
+}
+
+std::string encode_cluster_id(std::string_view id) {
+  return json::serialize(json::object{{"version", "1"}, {"id", id}});
+}
+
+Result<std::string> decode_cluster_id(std::string_view text) {
+  MR_TRY(const auto object, parse_object(cluster_id, text));
+  std::string id;
+  if (!read(object, "id", id)) return malformed(cluster_id, text);
+  return id;
+}
+
+std::string encode_controller(std::int32_t id, Timestamp now) {
+  return json::serialize(json::object{
+      {"version", 1}, {"brokerid", id}, {"timestamp", std::to_string(now.ms)}});
+}
+
+Result<std::int32_t> decode_controller(std::string_view text) {
+  MR_TRY(const auto object, parse_object(controller, text));
+  std::int32_t id = -1;
+  if (!read(object, "brokerid", id)) return malformed(controller, text);
+  return id;
+}
+
+std::string encode_broker(const BrokerState& state, Timestamp now) {
+  json::array endpoints;
+  json::object protocols;
+  for (const auto& [listener, address] : state.endpoints) {
+    endpoints.emplace_back(listener + "://" + to_string(address));
+    protocols[listener] = "PLAINTEXT";
+  }
+  json::object object{{"version", 5},
+                      {"jmx_port", -1},
+                      {"timestamp", std::to_string(now.ms)},
+                      {"endpoints", std::move(endpoints)},
+                      {"listener_security_protocol_map", std::move(protocols)}};
+  if (!state.endpoints.empty()) {
+    const auto& first = state.endpoints.begin()->second;
+    object["host"] = first.host;
+    object["port"] = first.port;
+  }
+  if (!state.rack.empty()) object["rack"] = state.rack;
+  return json::serialize(object);
+}
+
+Result<BrokerState> decode_broker(std::int32_t id, std::string_view text) {
+  const auto key = broker(id);
+  MR_TRY(const auto object, parse_object(key, text));
+  BrokerState state{.id = id, .rack = {}, .endpoints = {}};
+  read(object, "rack", state.rack);
+  const auto* endpoints = object.if_contains("endpoints");
+  if (!endpoints || !endpoints->is_array()) return malformed(key, text);
+  for (const auto& element : endpoints->get_array()) {
+    if (!element.is_string()) return malformed(key, text);
+    const std::string_view endpoint(element.get_string());
+    const auto colon = endpoint.find("://");
+    if (colon == std::string_view::npos) return malformed(key, text);
+    MR_TRY(auto address, parse_address(endpoint.substr(colon + 3)));
+    state.endpoints.emplace(endpoint.substr(0, colon), std::move(address));
+  }
+  return state;
+}
+
+std::string encode_topic(const TopicState& state) {
+  json::object assignment;
+  for (std::size_t at = 0; at < state.partitions.size(); ++at) {
+    assignment[std::to_string(at)] = array_of(state.partitions[at].replicas);
+  }
+  return json::serialize(json::object{{"version", 3},
+                                      {"topic_id", to_string(state.id)},
+                                      {"partitions", std::move(assignment)},
+                                      {"adding_replicas", json::object{}},
+                                      {"removing_replicas", json::object{}}});
+}
+
+Result<TopicState> decode_topic(std::string_view name, std::string_view text) {
+  const auto key = topic(name);
+  MR_TRY(const auto object, parse_object(key, text));
+  TopicState state;
+  state.name = name;
+  std::string id;
+  if (read(object, "topic_id", id)) {
+    const auto parsed = parse_uuid(id);
+    if (!parsed) return malformed(key, text);
+    state.id = *parsed;
+  }
+  const auto* replicas = object.if_contains("partitions");
+  if (!replicas || !replicas->is_object()) return malformed(key, text);
+  const auto& by_number = replicas->get_object();
+  for (std::size_t at = 0; at < by_number.size(); ++at) {
+    const auto* list = by_number.if_contains(std::to_string(at));
+    PartitionState partition;
+    if (!list || !read(*list, partition.replicas)) return malformed(key, text);
+    state.partitions.push_back(std::move(partition));
+  }
+  return state;
+}
+
+std::string encode_topic_config(const std::map<std::string, std::string>& configs) {
+  json::object values;
+  for (const auto& [name, value] : configs) values[name] = value;
+  return json::serialize(json::object{{"version", 1}, {"config", std::move(values)}});
+}
+
+Result<std::map<std::string, std::string>> decode_topic_config(std::string_view text) {
+  MR_TRY(const auto object, parse_object(topic_configs, text));
+  const auto* values = object.if_contains("config");
+  if (!values || !values->is_object()) return malformed(topic_configs, text);
+  std::map<std::string, std::string> configs;
+  for (const auto& member : values->get_object()) {
+    if (!member.value().is_string()) return malformed(topic_configs, text);
+    configs.emplace(member.key(), member.value().get_string());
+  }
+  return configs;
+}
+
+std::string encode_partition_state(const PartitionState& state, std::int32_t controller_epoch) {
+  return json::serialize(json::object{{"controller_epoch", controller_epoch},
+                                      {"leader", state.leader},
+                                      {"version", 1},
+                                      {"leader_epoch", state.leader_epoch.value},
+                                      {"isr", array_of(state.in_sync)}});
+}
+
+Result<> decode_partition_state(std::string_view text, PartitionState& into) {
+  MR_TRY(const auto object, parse_object("partition state", text));
+  const auto* in_sync = object.if_contains("isr");
+  into.in_sync.clear();
+  if (!read(object, "leader", into.leader) ||
+      !read(object, "leader_epoch", into.leader_epoch.value) || !in_sync ||
+      !read(*in_sync, into.in_sync)) {
+    return malformed("partition state", text);
+  }
+  return {};
+}
+
+std::string encode_producer_ids(const ProducerIdBlock& block) {
+  return json::serialize(json::object{{"version", 1},
+                                      {"broker", block.broker},
+                                      {"block_start", std::to_string(block.first)},
+                                      {"block_end", std::to_string(block.last)}});
+}
+
+Result<ProducerIdBlock> decode_producer_ids(std::string_view text) {
+  MR_TRY(const auto object, parse_object(producer_id_block, text));
+  ProducerIdBlock block;
+  if (!read(object, "broker", block.broker) ||
+      !read_text_number(object, "block_start", block.first) ||
+      !read_text_number(object, "block_end", block.last)) {
+    return malformed(producer_id_block, text);
+  }
+  return block;
+}
+
+}  // namespace millrace::kernel::znodes

@@ -1,0 +1,61 @@
+// The keys and values that brokers share through coordination: Kafka's own ZooKeeper layout, so that
+// tools of that time read it. Values are JSON; unknown members are ignored when reading.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/result.h>
+
+#include "kernel/cluster/cluster_state.h"
+
+namespace millrace::kernel::znodes {
+
+inline constexpr std::string_view cluster_id = "/cluster/id";
+inline constexpr std::string_view controller = "/controller";
+inline constexpr std::string_view controller_epoch = "/controller_epoch";
+inline constexpr std::string_view broker_ids = "/brokers/ids";
+inline constexpr std::string_view topics = "/brokers/topics";
+inline constexpr std::string_view topic_configs = "/config/topics";
+inline constexpr std::string_view delete_topics = "/admin/delete_topics";
+inline constexpr std::string_view producer_id_block = "/latest_producer_id_block";
+
+std::string broker(std::int32_t id);
+std::string topic(std::string_view name);
+std::string topic_config(std::string_view name);
+std::string delete_topic(std::string_view name);
+std::string partitions(std::string_view topic);
+std::string partition_state(std::string_view topic, std::int32_t partition);
+
+std::string encode_cluster_id(std::string_view id);
+Result<std::string> decode_cluster_id(std::string_view json);
+
+std::string encode_controller(std::int32_t broker, Timestamp now);
+Result<std::int32_t> decode_controller(std::string_view json);
+
+std::string encode_broker(const BrokerState& broker, Timestamp now);
+Result<BrokerState> decode_broker(std::int32_t id, std::string_view json);
+
+/// The topic's id and its partitions' replicas; the rest of TopicState is in other keys.
+std::string encode_topic(const TopicState& topic);
+Result<TopicState> decode_topic(std::string_view name, std::string_view json);
+
+std::string encode_topic_config(const std::map<std::string, std::string>& configs);
+Result<std::map<std::string, std::string>> decode_topic_config(std::string_view json);
+
+std::string encode_partition_state(const PartitionState& state, std::int32_t controller_epoch);
+/// Fills leader, leader epoch and in-sync replicas of `into`.
+Result<> decode_partition_state(std::string_view json, PartitionState& into);
+
+/// A block of producer ids, first and last inclusive.
+struct ProducerIdBlock {
+  std::int32_t broker = -1;
+  std::int64_t first = 0;
+  std::int64_t last = -1;
+};
+std::string encode_producer_ids(const ProducerIdBlock& block);
+Result<ProducerIdBlock> decode_producer_ids(std::string_view json);
+
+}  // namespace millrace::kernel::znodes
