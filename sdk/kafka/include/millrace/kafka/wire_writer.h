@@ -154,6 +154,7 @@ class WireWriter {
 class TagWriter {
  public:
   TagWriter(WireWriter& out, const UnknownTags& unknown);
+  TagWriter(WireWriter& out, UnknownTags&& unknown) = delete;  // would not live long enough
   TagWriter(const TagWriter&) = delete;
   TagWriter& operator=(const TagWriter&) = delete;
 
