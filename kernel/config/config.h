@@ -1,0 +1,136 @@
+// The configuration: one TOML file, `conf.d/*.toml` beside it, and `--set key=value`, in this
+// order; what comes later wins. It is used in two steps, because what may be written depends on the
+// plugins it names:
+//
+//   auto config = Config::load({.path = file, .sets = sets});   // read; every file's syntax
+//   auto plan = make_plan(*config, ...);                        // kernel/host/plan.h: maps the
+//                                                               // plugins, calls Config::check
+//
+// Everything is checked against declared options (millrace/options.h), and all that is wrong is
+// reported at once, each with file, line and column. Used once, at start-up, before there is an
+// environment: it reads files with the standard library.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/observe.h>
+#include <millrace/options.h>
+#include <millrace/result.h>
+
+namespace millrace::kernel {
+
+/// Where something was written: a file with line and column, or one `--set` of the command line.
+struct ConfigPlace {
+  std::string source;      ///< the file's path, or "--set broker.id=…"; "" for a default
+  std::uint32_t line = 0;  ///< from 1; 0: the source as a whole
+  std::uint32_t column = 0;
+};
+
+/// One thing that is wrong. The message says what, what is allowed, and the nearest known name.
+struct ConfigError {
+  ConfigPlace place;
+  std::string message;
+};
+using ConfigErrors = std::vector<ConfigError>;
+
+/// "millrace.toml:3:1: unknown key broker.idd; ..."
+std::string to_string(const ConfigError& error);
+/// All of them, a line each, as one Error{invalid_argument}.
+Error to_error(const ConfigErrors& errors);
+
+/// One instance of a plugin that the configuration asks for.
+struct PluginRequest {
+  std::string kind;      ///< "transport"
+  std::string instance;  ///< the NAME of `[transport.NAME]`; of other kinds the plugin's name
+  std::string plugin;    ///< KIND/PLUGIN.so in one of the plugin folders
+  ConfigPlace place;     ///< what asked for it
+};
+
+/// A request and what the plugin's descriptor declares; null when the plugin cannot be used: its
+/// options are then not checked, and whoever looked for it says why.
+struct DeclaredPlugin {
+  PluginRequest request;
+  const MillraceOption* options = nullptr;
+};
+
+struct BrokerSettings {
+  std::int32_t id = 0;
+  std::string data;
+  std::string rack;
+  unsigned shards = 0;  ///< 0: one per core, up to a bound
+  std::uint64_t memory_bytes = 0;
+};
+
+struct LogSettings {
+  LogLevel level = LogLevel::info;
+  std::string format;                                   ///< "text" or "json"
+  std::map<std::string, LogLevel, std::less<>> levels;  ///< by subsystem, "storage.filelog"
+};
+
+/// What a configuration says once it is checked: typed, defaults filled in.
+struct Settings {
+  struct Instance {
+    PluginRequest request;
+    Options options;
+  };
+  BrokerSettings broker;
+  LogSettings log;
+  std::map<std::string, std::string> defaults;  ///< what `[defaults]` sets, under Kafka's names
+  std::vector<Instance> instances;              ///< in the order of the declared plugins
+};
+
+/// What is read. An empty path is the embedded default: every option at its default, one transport
+/// named "kafka".
+struct ConfigSource {
+  std::string path;
+  std::vector<std::string> sets;  ///< "broker.data=/tmp/x", in the order of the command line
+};
+
+class ConfigTable;
+
+class Config {
+ public:
+  static std::expected<Config, ConfigErrors> load(const ConfigSource& source);
+
+  /// `plugins.path`: more folders to look for plugins in.
+  std::vector<std::string> plugin_folders() const;
+
+  /// Every plugin instance that is asked for, in the order in which kinds start. `codecs_found`:
+  /// the compression plugins there are; all are asked for unless `compression.plugins` chooses.
+  std::vector<PluginRequest> plugins(const std::vector<std::string>& codecs_found) const;
+
+  /// Checks every key of every table. `defaults` is the table of what `[defaults]` may hold. Lists
+  /// end with a null name.
+  std::expected<Settings, ConfigErrors> check(const std::vector<DeclaredPlugin>& plugins,
+                                              const MillraceOption* defaults) const;
+
+ private:
+  explicit Config(std::shared_ptr<const ConfigTable> root) : root_(std::move(root)) {}
+
+  std::shared_ptr<const ConfigTable> root_;
+};
+
+/// Options under the table they stand in: "broker", "storage", "transport.NAME".
+struct OptionTable {
+  std::string table;
+  const MillraceOption* options;
+};
+
+/// What the kernel itself declares: broker, log, plugins, and `plugin` of the kinds' tables.
+std::vector<OptionTable> kernel_options();
+
+/// Name, type, unit, default, bounds, help of `key` ("broker.data") for `millrace config explain`;
+/// Errc::not_found names the nearest.
+Result<std::string> explain(const std::vector<OptionTable>& tables, std::string_view key);
+
+/// Every option, a line each, for --help and the reference page.
+std::string describe(const std::vector<OptionTable>& tables);
+
+}  // namespace millrace::kernel

@@ -1,0 +1,33 @@
+// From a configuration to what will run: the plugins it names, mapped and checked, and its
+// settings, checked against what those plugins declare. Nothing has been started.
+#pragma once
+
+#include <expected>
+#include <vector>
+
+#include "kernel/config/config.h"
+#include "kernel/host/library.h"
+#include "kernel/host/plugin_files.h"
+
+namespace millrace::kernel {
+
+/// An instance to start.
+struct PlannedPlugin {
+  PluginRequest request;
+  PluginLibrary library;
+  Options options;
+};
+
+struct Plan {
+  BrokerSettings broker;
+  LogSettings log;
+  std::map<std::string, std::string> defaults;
+  std::vector<PlannedPlugin> plugins;  ///< in the order in which they start
+};
+
+/// All that is wrong in one go: plugins that are missing or refused, services that nobody provides,
+/// two plugins of one id, and every key of the configuration. `defaults` declares `[defaults]`.
+/// [start-up]
+std::expected<Plan, ConfigErrors> make_plan(const Config& config, const MillraceOption* defaults);
+
+}  // namespace millrace::kernel

@@ -1,0 +1,88 @@
+// The running plugins of a broker: creates and starts the instances of a plan in stages, keeps what
+// they register, stops everything in reverse.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/plugin.h>
+
+#include "kernel/host/plan.h"
+
+namespace millrace::kernel {
+
+/// What plugins are given.  Outlives the PluginHost.
+struct HostServices {
+  Environment& environment;
+  LogSink& log;
+  Metrics& metrics;
+};
+
+/// A started instance, for the start-up log and `millrace plugin list`.
+struct PluginFact {
+  std::string kind;
+  std::string instance;
+  std::string id;
+  std::string version;
+  std::string path;
+};
+
+struct NamedTransport {
+  std::string name;
+  Transport* transport;
+};
+
+/// One broker's plugins. Stages, because the broker stands between them: compression, coordination
+/// and storage start before it, operators and transports after.  [start-up; stop on the same
+/// thread]
+///
+///   PluginHost host(std::move(plan.plugins), settings, {environment, log, metrics});
+///   MR_CHECK(host.start("compression"));
+///   MR_CHECK(host.start("coordination"));
+///   MR_CHECK(host.start("storage"));      // now codecs(), coordination(), storage()
+///   ...                                   // the broker
+///   MR_CHECK(host.start("transport"));    // now transports()
+class PluginHost {
+ public:
+  /// `settings`: what Host::setting() answers ("broker.id", "broker.data").
+  PluginHost(std::vector<PlannedPlugin> plugins,
+             std::map<std::string, std::string, std::less<>> settings, HostServices services);
+  /// Stops what runs.
+  ~PluginHost();
+  PluginHost(const PluginHost&) = delete;
+  PluginHost& operator=(const PluginHost&) = delete;
+
+  /// Starts every instance of a kind. On an error this instance is destroyed again and those before
+  /// it run on until stop(); the error carries the plugin's id and the reason.
+  Result<> start(std::string_view kind);
+  /// Destroys what the instances of a kind have registered, then them, last started first. The
+  /// caller has stopped transports and closed storage before. Idempotent.
+  void stop(std::string_view kind) noexcept;
+  /// Every kind, in reverse.
+  void stop() noexcept;
+
+  /// Codecs of the compression plugins that run.
+  Codecs codecs() const noexcept;
+  /// Once its kind is started: a plugin that registers none has failed to start.
+  Storage& storage() const noexcept;
+  Coordination& coordination() const noexcept;
+  std::vector<NamedTransport> transports() const;
+
+  /// What runs, in the order of start.
+  std::vector<PluginFact> facts() const;
+
+ private:
+  class Instance;
+
+  Result<> start(const PlannedPlugin& planned);
+
+  std::vector<PlannedPlugin> plugins_;
+  std::map<std::string, std::string, std::less<>> settings_;
+  HostServices services_;
+  std::vector<std::unique_ptr<Instance>> running_;
+};
+
+}  // namespace millrace::kernel
