@@ -22,6 +22,12 @@ def pytest_addoption(parser):
         default="millrace",
         help="what the tests run against; kafka shows that the tests are right",
     )
+    parser.addoption(
+        "--kills",
+        type=int,
+        default=3,
+        help="how often the crash tests kill a broker; more is a soak",
+    )
 
 
 def pytest_collection_modifyitems(config, items):

@@ -23,8 +23,8 @@ def load(own_broker, topic, idempotent):
         yield running
 
 
-def test_kill_9_under_load_loses_nothing_acknowledged(own_broker, load, topic, idempotent):
-    for _ in range(3):
+def test_kill_9_under_load_loses_nothing_acknowledged(own_broker, load, topic, idempotent, request):
+    for _ in range(request.config.getoption("--kills")):
         load.wait_for_acknowledged(5000)
         own_broker.kill()
         own_broker.start()

@@ -21,8 +21,8 @@ PREFIX = Path(os.environ.get("MILLRACE_PREFIX", RELEASE))
 
 
 def free_port() -> int:
-    """Below the ports that the kernel gives to outgoing connections: while a broker is down, a client
-    that tries to reach it could be given its port, and would then talk to itself."""
+    """Below the ports that the kernel gives to outgoing connections: while a broker is down, a
+    client that tries to reach it could be given its port, and would then talk to itself."""
     while True:
         port = random.randrange(20000, 32000)
         with socket.socket() as probe:
