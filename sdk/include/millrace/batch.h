@@ -56,6 +56,8 @@ Result<BatchHeader> read_batch_header(Bytes batch);
 void write_batch_header(const BatchHeader& header, MutableBytes into) noexcept;
 /// `batch` is exactly one V2 batch.
 bool verify_crc(Bytes batch) noexcept;
+/// The crc of a batch whose header and record section lie apart. `header` has batch_header_bytes.
+std::uint32_t batch_crc(Bytes header, Bytes body) noexcept;
 
 /// What every entry of a log starts with, whatever its format: enough to walk a file or a request.
 struct EntryHead {
@@ -67,7 +69,8 @@ struct EntryHead {
 Result<EntryHead> read_entry_head(Bytes bytes);
 
 /// Calls `each` for every record of the uncompressed record section of a V2 batch. Checks every
-/// length against what is left. Stops early when `each` returns false.
+/// length against what is left, and that nothing is left behind the last record. Stops early when
+/// `each` returns false. The view is valid during the call.
 Result<> for_each_record(const BatchHeader& header, Bytes records,
                          const std::function<bool(const RecordView&)>& each);
 
@@ -121,13 +124,13 @@ struct LegacyMessage {
   std::optional<Buffer> value;
 };
 
-/// All messages of the entry at the front of `set`, which may be a compressed wrapper. Checks sizes,
-/// CRC-32 and nesting.
+/// All messages of the entry at the front of `set`, which may be a compressed wrapper. Checks
+/// sizes, CRC-32 and nesting.
 Result<std::vector<LegacyMessage>> open_legacy_entry(const Buffer& set, const Codecs& codecs,
                                                      std::size_t output_bytes_max);
 
-/// A V0/V1 message set as V2 batches (one per entry), compressed with the codec that the entry used.
-/// Offsets are renumbered from 0.
+/// A V0/V1 message set as V2 batches: one per compressed entry, compressed with the codec that it
+/// used; uncompressed entries in a row share one. Offsets are renumbered from 0.
 Result<std::vector<Buffer>> up_convert(const Buffer& message_set, const Codecs& codecs,
                                        std::size_t output_bytes_max);
 
