@@ -76,22 +76,22 @@ Task<> hold_on(ShardState& state, TopicPartition id, bool held) {
 
 }  // namespace
 
-KernelBroker::KernelBroker(BrokerParts parts, BrokerSettings settings)
+KernelBroker::KernelBroker(BrokerParts parts, BrokerConfig config)
     : parts_(std::move(parts)),
-      settings_(std::move(settings)),
-      partitions_(parts_.environment, settings_.memory_bytes),
-      producer_ids_(parts_.coordination, settings_.id) {}
+      config_(std::move(config)),
+      partitions_(parts_.environment, config_.memory_bytes),
+      producer_ids_(parts_.coordination, config_.id) {}
 
 KernelBroker::~KernelBroker() = default;
 
 std::string KernelBroker::default_of(const std::string& name, std::string_view fallback) const {
-  const auto found = settings_.defaults.find(name);
-  return found == settings_.defaults.end() ? std::string(fallback) : found->second;
+  const auto found = config_.defaults.find(name);
+  return found == config_.defaults.end() ? std::string(fallback) : found->second;
 }
 
 Task<> KernelBroker::open() {
   MR_CO_CHECK(co_await parts_.storage.lock());
-  MR_CO_TRY(lease_, co_await parts_.coordination.join(Member{settings_.id}));
+  MR_CO_TRY(lease_, co_await parts_.coordination.join(Member{config_.id}));
   MR_CO_CHECK(co_await load_cluster_id());
   MR_CO_CHECK(co_await become_controller());
   MR_CO_TRY(auto topics, co_await read_topics(parts_.coordination));
@@ -146,10 +146,10 @@ Task<> KernelBroker::become_controller() {
                     .expected = expected});
   const auto now = parts_.environment.clock().wall();
   writes.push_back({.key = std::string(znodes::controller),
-                    .value = znodes::encode_controller(settings_.id, now),
+                    .value = znodes::encode_controller(config_.id, now),
                     .ephemeral = true});
   MR_CO_CHECK(co_await parts_.coordination.commit(std::move(writes)));
-  cluster_.controller_id = settings_.id;
+  cluster_.controller_id = config_.id;
   co_return {};
 }
 
@@ -167,16 +167,16 @@ Task<> KernelBroker::warn_of_strays() {
 }
 
 Task<> KernelBroker::announce(std::vector<Endpoint> endpoints) {
-  BrokerState self{.id = settings_.id, .rack = settings_.rack, .endpoints = {}};
+  BrokerState self{.id = config_.id, .rack = config_.rack, .endpoints = {}};
   for (const auto& endpoint : endpoints) {
     self.endpoints.emplace(endpoint.listener, endpoint.advertised);
   }
   std::vector<Write> writes;
-  writes.push_back({.key = znodes::broker(settings_.id),
+  writes.push_back({.key = znodes::broker(config_.id),
                     .value = znodes::encode_broker(self, parts_.environment.clock().wall()),
                     .ephemeral = true});
   MR_CO_CHECK(co_await parts_.coordination.commit(std::move(writes)));
-  cluster_.brokers[settings_.id] = std::move(self);
+  cluster_.brokers[config_.id] = std::move(self);
   MR_CO_CHECK(co_await publish());
 
   for (const auto& state : partitions_.shards()) {

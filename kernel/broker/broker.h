@@ -19,7 +19,7 @@
 
 namespace millrace::kernel {
 
-struct BrokerSettings {
+struct BrokerConfig {
   std::int32_t id = 0;
   std::string rack;
   std::size_t memory_bytes = 0;  ///< for requests in flight, all shards together
@@ -38,7 +38,7 @@ struct BrokerParts {
 
 class KernelBroker final : public Broker {
  public:
-  KernelBroker(BrokerParts parts, BrokerSettings settings);
+  KernelBroker(BrokerParts parts, BrokerConfig config);
   ~KernelBroker() override;
 
   /// Joins the cluster and opens our partitions. What is opened is logged.  [control thread]
@@ -88,7 +88,7 @@ class KernelBroker final : public Broker {
                                                            std::vector<std::string> names);
 
   BrokerParts parts_;
-  BrokerSettings settings_;
+  BrokerConfig config_;
   PartitionMap partitions_;
   ProducerIds producer_ids_;
 

@@ -96,7 +96,7 @@ MetadataAnswer describe(const ClusterState& cluster, const MetadataRequest& requ
 }  // namespace
 
 Task<> KernelBroker::open_topic(std::shared_ptr<const TopicState> topic) {
-  MR_CO_TRY(const auto config, TopicConfig::parse(settings_.defaults, topic->configs));
+  MR_CO_TRY(const auto config, TopicConfig::parse(config_.defaults, topic->configs));
   std::vector<Pending<>> opening;
   for (const auto& id : partitions_of(*topic)) {
     auto& owner = partitions_.owner_of(id.topic, id.partition);
@@ -152,7 +152,7 @@ Task<> KernelBroker::finish_deletions() {
 Task<TopicCreated> KernelBroker::create_topic(NewTopic wanted, bool validate_only) {
   MR_CO_TRY(auto turn, co_await topic_changes_.lock());
   TopicCreated created{.name = wanted.name, .message = {}, .configs = {}};
-  auto planned = plan_topic(wanted, cluster_, settings_.defaults, parts_.environment.random());
+  auto planned = plan_topic(wanted, cluster_, config_.defaults, parts_.environment.random());
   if (planned.refusal) {
     created.error = planned.refusal->error;
     created.message = planned.refusal->message;
@@ -161,6 +161,7 @@ Task<TopicCreated> KernelBroker::create_topic(NewTopic wanted, bool validate_onl
   created.partitions = static_cast<std::int32_t>(planned.topic.partitions.size());
   created.replication_factor =
       static_cast<std::int16_t>(planned.topic.partitions.front().replicas.size());
+  created.configs = TopicConfig::describe(config_.defaults, planned.topic.configs);
   if (validate_only) co_return std::move(created);
 
   created.id = planned.topic.id;

@@ -194,8 +194,8 @@ Result<std::map<std::string, std::string>> decode_topic_config(std::string_view 
   return configs;
 }
 
-std::string encode_partition_state(const PartitionState& state, std::int32_t controller_epoch) {
-  return json::serialize(json::object{{"controller_epoch", controller_epoch},
+std::string encode_partition_state(const PartitionState& state, std::int32_t epoch) {
+  return json::serialize(json::object{{"controller_epoch", epoch},
                                       {"leader", state.leader},
                                       {"version", 1},
                                       {"leader_epoch", state.leader_epoch.value},

@@ -1,0 +1,91 @@
+#include "kernel/cluster/znodes.h"
+
+#include <gtest/gtest.h>
+
+namespace millrace::kernel {
+namespace {
+
+TEST(ZnodesTest, NamesTheKeysThatKafkaUses) {
+  EXPECT_EQ(znodes::broker(3), "/brokers/ids/3");
+  EXPECT_EQ(znodes::topic("orders"), "/brokers/topics/orders");
+  EXPECT_EQ(znodes::partition_state("orders", 2), "/brokers/topics/orders/partitions/2/state");
+  EXPECT_EQ(znodes::topic_config("orders"), "/config/topics/orders");
+}
+
+TEST(ZnodesTest, ReadsATopicAsKafkaWritesIt) {
+  const auto topic = znodes::decode_topic(
+      "orders",
+      R"({"removing_replicas":{},"partitions":{"2":[1],"1":[3,1],"0":[2,3]},)"
+      R"("topic_id":"AAECAwQFBgcICQoLDA0ODw","adding_replicas":{},"version":3})");
+  ASSERT_TRUE(topic) << to_string(topic.error());
+  ASSERT_EQ(topic->partitions.size(), 3u);
+  EXPECT_EQ(topic->partitions[0].replicas, (std::vector<std::int32_t>{2, 3}));
+  EXPECT_EQ(topic->partitions[1].replicas, (std::vector<std::int32_t>{3, 1}));
+  EXPECT_EQ(to_string(topic->id), "AAECAwQFBgcICQoLDA0ODw");
+}
+
+TEST(ZnodesTest, ReadsATopicFromBeforeTopicIds) {
+  const auto topic = znodes::decode_topic("old", R"({"version":1,"partitions":{"0":[0]}})");
+  ASSERT_TRUE(topic);
+  EXPECT_TRUE(topic->id.is_none());
+}
+
+TEST(ZnodesTest, RefusesPartitionsWithAGap) {
+  const auto topic =
+      znodes::decode_topic("gap", R"({"version":1,"partitions":{"0":[0],"2":[0]}})");
+  ASSERT_FALSE(topic);
+  EXPECT_EQ(topic.error().code, Errc::corrupt);
+  EXPECT_NE(topic.error().detail.find("/brokers/topics/gap"), std::string::npos);
+}
+
+TEST(ZnodesTest, ReadsAPartitionState) {
+  PartitionState state;
+  const auto read = znodes::decode_partition_state(
+      R"({"controller_epoch":7,"leader":2,"version":1,"leader_epoch":5,"isr":[2,3]})", state);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(state.leader, 2);
+  EXPECT_EQ(state.leader_epoch, Epoch{5});
+  EXPECT_EQ(state.in_sync, (std::vector<std::int32_t>{2, 3}));
+}
+
+TEST(ZnodesTest, WritesWhatItReads) {
+  TopicState topic;
+  topic.name = "orders";
+  topic.id = *parse_uuid("AAECAwQFBgcICQoLDA0ODw");
+  topic.partitions.resize(12);
+  for (auto& partition : topic.partitions) partition.replicas = {1, 2};
+  const auto again = znodes::decode_topic("orders", znodes::encode_topic(topic));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->id, topic.id);
+  ASSERT_EQ(again->partitions.size(), 12u);
+  EXPECT_EQ(again->partitions[11].replicas, topic.partitions[11].replicas);
+
+  const BrokerState broker{.id = 4,
+                           .rack = "r1",
+                           .endpoints = {{"kafka", {"::1", 9092}}, {"inside", {"host", 9093}}}};
+  const auto broker_again =
+      znodes::decode_broker(4, znodes::encode_broker(broker, Timestamp{1000}));
+  ASSERT_TRUE(broker_again) << to_string(broker_again.error());
+  EXPECT_EQ(broker_again->endpoints, broker.endpoints);
+  EXPECT_EQ(broker_again->rack, "r1");
+
+  const std::map<std::string, std::string> configs{{"retention.ms", "5"}, {"cleanup.policy", "x"}};
+  EXPECT_EQ(*znodes::decode_topic_config(znodes::encode_topic_config(configs)), configs);
+
+  const auto block = znodes::decode_producer_ids(
+      znodes::encode_producer_ids({.broker = 2, .first = 3000, .last = 3999}));
+  ASSERT_TRUE(block);
+  EXPECT_EQ(block->first, 3000);
+  EXPECT_EQ(block->last, 3999);
+}
+
+TEST(ZnodesTest, NamesTheKeyOfWhatItCannotRead) {
+  for (const auto* text : {"", "[]", "{", R"({"id":7})", R"({"version":"1"})"}) {
+    const auto id = znodes::decode_cluster_id(text);
+    ASSERT_FALSE(id) << text;
+    EXPECT_NE(id.error().detail.find("/cluster/id"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace millrace::kernel
