@@ -1,0 +1,43 @@
+#include "api_set.h"
+
+#include <algorithm>
+#include <string>
+
+namespace millrace::kafka_transport {
+
+ApiSet::ApiSet() {
+  using kafka::ApiKey;
+  const auto serve = [this](ApiKey key, Handler handler) {
+    const auto& info = kafka::info_of(key);
+    apis_.push_back({&info, info.served, handler});
+  };
+  serve(ApiKey::produce, handle_produce);
+  serve(ApiKey::fetch, handle_fetch);
+  serve(ApiKey::list_offsets, handle_list_offsets);
+  serve(ApiKey::metadata, handle_metadata);
+  serve(ApiKey::find_coordinator, handle_find_coordinator);
+  serve(ApiKey::api_versions, handle_api_versions);
+  serve(ApiKey::create_topics, handle_create_topics);
+  serve(ApiKey::delete_topics, handle_delete_topics);
+  serve(ApiKey::init_producer_id, handle_init_producer_id);
+  for (auto& api : apis_) api.served.min = std::max(api.served.min, served_min(api.info->key));
+}
+
+Result<const Api*> ApiSet::find(std::int16_t key, std::int16_t version) const {
+  const auto at = std::ranges::find(
+      apis_, key, [](const Api& api) { return static_cast<std::int16_t>(api.info->key); });
+  if (at == apis_.end()) {
+    const auto* known = kafka::find_api(key);
+    return Error{Errc::unsupported,
+                 "API key " + std::to_string(key) +
+                     (known ? " (" + std::string(known->name) + ")" : std::string()) +
+                     " is not served; ApiVersions lists what is"};
+  }
+  if (at->served.contains(version) || at->info->key == kafka::ApiKey::api_versions) return &*at;
+  return Error{Errc::unsupported, std::string(at->info->name) + " version " +
+                                      std::to_string(version) + " is not served; served are " +
+                                      std::to_string(at->served.min) + " to " +
+                                      std::to_string(at->served.max)};
+}
+
+}  // namespace millrace::kafka_transport

@@ -1,0 +1,35 @@
+// Which APIs are served, in which versions, by which handler.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <millrace/kafka/api.h>
+
+#include "handlers/handlers.h"
+
+namespace millrace::kafka_transport {
+
+struct Api {
+  const kafka::ApiInfo* info = nullptr;
+  kafka::VersionRange served;
+  Handler handler = nullptr;
+};
+
+/// Made once per listener; what ApiVersions tells is exactly this.  [any thread]
+class ApiSet {
+ public:
+  ApiSet();
+
+  /// In ascending order of keys.
+  std::span<const Api> all() const noexcept { return apis_; }
+  /// The API to serve a request with, or Errc::unsupported. Any version of ApiVersions is taken:
+  /// clients learn from its answer which they should have used.
+  Result<const Api*> find(std::int16_t key, std::int16_t version) const;
+
+ private:
+  std::vector<Api> apis_;
+};
+
+}  // namespace millrace::kafka_transport

@@ -1,0 +1,202 @@
+#include "connection.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace millrace::kafka_transport {
+namespace {
+
+/// How long a peer that has closed its side may wait for answers; longer than usual long polls.
+constexpr Duration half_closed_max = std::chrono::seconds(10);
+
+}  // namespace
+
+TransportMetrics::TransportMetrics(Metrics& metrics)
+    : connections(metrics.gauge("millrace_kafka_connections", "Open Kafka connections")),
+      connections_refused(metrics.counter("millrace_kafka_connections_refused_total",
+                                          "Connections closed because of max.connections")),
+      requests(metrics.counter("millrace_kafka_requests_total", "Kafka requests begun")),
+      bad_requests(metrics.counter("millrace_kafka_bad_requests_total",
+                                   "Connections closed because of what was received")),
+      bytes_in(metrics.counter("millrace_kafka_bytes_in_total", "Bytes received")),
+      bytes_out(metrics.counter("millrace_kafka_bytes_out_total", "Bytes sent")) {}
+
+Connection::Connection(const ListenerContext& context, Shard& shard, std::unique_ptr<Stream> stream)
+    : context_(context),
+      shard_(shard),
+      stream_(std::move(stream)),
+      client_{.peer = stream_->peer(), .listener = context.listener},
+      session_(context.broker.open_session(client_)),
+      active_at_(shard.now()) {}
+
+Task<> Connection::run() {
+  watch_idle();
+  spawn(shard_, write_answers(), "kafka answers", &scope_);
+  auto reading = read_requests().within(scope_);
+  const auto read = co_await std::move(reading);
+  if (!read) explain(read.error());
+  stop();
+  auto answering = with_deadline(running_.close(), half_closed_max);
+  const auto answered = co_await std::move(answering);
+  if (!answered) abort();
+  auto leaving = running_.close();
+  const auto left = co_await std::move(leaving);
+  MR_ASSERT(left.has_value());
+  shard_.unschedule(idle_timer_);
+  co_return {};
+}
+
+void Connection::stop() noexcept {
+  ending_ = true;
+  answered_.notify_all();
+  turn_.passed().notify_all();
+}
+
+void Connection::abort() noexcept {
+  if (std::exchange(aborted_, true)) return;
+  ending_ = true;
+  scope_.cancel();
+  stream_->close();
+}
+
+Task<> Connection::read_requests() {
+  while (true) {
+    while (!ending_ && !has_room()) {
+      auto waiting = turn_.passed().wait();
+      MR_CO_CHECK(co_await std::move(waiting));
+    }
+    while (reader_.pending().size() < frame_size_bytes) MR_CO_CHECK(co_await receive());
+    MR_CO_CHECK(
+        check_frame_size(reader_.pending(), first_frame_, context_.settings.frame_bytes_max));
+    first_frame_ = false;
+    while (reader_.pending().size() < frame_head_bytes) MR_CO_CHECK(co_await receive());
+    const auto asked = reader_.head();
+    MR_CO_TRY(const auto* api, context_.apis.find(asked.api_key, asked.api_version));
+
+    const auto frame_bytes = static_cast<std::size_t>(asked.size);
+    auto acquiring = context_.broker.memory(shard_).acquire(frame_bytes);
+    MR_CO_TRY(auto memory, co_await std::move(acquiring));
+    reader_.accept(frame_bytes);
+    auto frame = reader_.take();
+    for (; !frame; frame = reader_.take()) MR_CO_CHECK(co_await receive());
+    MR_CO_TRY(auto head, kafka::decode_request_head(*std::move(frame)));
+
+    if (ending_) co_return {};
+    turn_.take();
+    auto handling = handle(*api, std::move(head), std::move(memory), answers_.reserve());
+    spawn(shard_, std::move(handling), "kafka request", &scope_);
+  }
+}
+
+Task<> Connection::receive() {
+  auto receiving = stream_->receive(reader_.space());
+  MR_CO_TRY(const auto bytes, co_await std::move(receiving));
+  if (bytes == 0) {
+    if (!reader_.pending().empty()) {
+      context_.log.info("peer closed its connection in the middle of a request",
+                        {{"peer", to_string(client_.peer)},
+                         {"client", client_.client_id},
+                         {"received_bytes", reader_.pending().size()}});
+    }
+    co_return Error{Errc::closed, "peer closed the connection"};
+  }
+  reader_.filled(bytes);
+  active_at_ = shard_.now();
+  context_.metrics.bytes_in.add(bytes);
+  co_return {};
+}
+
+bool Connection::has_room() const noexcept {
+  return !turn_.taken() && answers_.size() < context_.settings.requests_in_flight_max &&
+         answers_.bytes() < context_.settings.answer_bytes_pending_max;
+}
+
+Task<> Connection::handle(const Api& api, kafka::RequestHead head, MemoryBudget::Lease memory,
+                          AnswerQueue::Ticket ticket) {
+  MR_CO_TRY(const auto pass, running_.enter());
+  context_.metrics.requests.add();
+  const auto version = head.version;
+  const auto client_id = head.client_id.value_or("");
+  if (client_.client_id != client_id) client_.client_id = client_id;
+
+  Request request(context_.broker, *session_, client_, context_.apis, std::move(head),
+                  std::move(memory), turn_);
+  auto handling = api.handler(request);
+  auto answer = co_await std::move(handling);
+  if (answer) {
+    answers_.put(ticket, *std::move(answer));
+    answered_.notify_all();
+    co_return {};
+  }
+  auto error = std::move(answer).error();
+  error.detail = std::string(api.info->name) + " version " + std::to_string(version) + ": " +
+                 std::move(error.detail);
+  explain(error);
+  answers_.cut(ticket);
+  stop();
+  co_return {};
+}
+
+Task<> Connection::write_answers() {
+  MR_CO_TRY(const auto pass, running_.enter());
+  while (!(ending_ && answers_.empty())) {
+    while (!answers_.front_is_ready() && !(ending_ && answers_.empty())) {
+      auto waiting = answered_.wait();
+      MR_CO_CHECK(co_await std::move(waiting));
+    }
+    auto ready = answers_.take_ready();
+    turn_.passed().notify_all();
+    if (ready.empty()) continue;
+    const auto bytes = ready.size();
+    sending_ = true;
+    auto sending = stream_->send(std::move(ready));
+    const auto sent = co_await std::move(sending);
+    sending_ = false;
+    if (!sent) {
+      explain(sent.error());
+      break;
+    }
+    active_at_ = shard_.now();
+    context_.metrics.bytes_out.add(bytes);
+  }
+  abort();
+  co_return {};
+}
+
+void Connection::watch_idle() {
+  const auto idle_max = context_.settings.idle_max;
+  if (idle_max == Duration::zero()) return;
+  idle_timer_ = shard_.schedule(active_at_ + idle_max, [this, idle_max] {
+    // A request being worked on is no idleness, unless its answer is stuck behind a reader that is.
+    if (!sending_ && !answers_.empty()) active_at_ = shard_.now();
+    if (shard_.now() - active_at_ < idle_max) return watch_idle();
+    idle_timer_ = TimerId::none;
+    context_.log.debug("closing an idle connection", {{"peer", to_string(client_.peer)}});
+    abort();
+  });
+}
+
+void Connection::explain(const Error& error) const {
+  const auto peer = to_string(client_.peer);
+  switch (error.code) {
+    case Errc::closed:
+    case Errc::cancelled:
+    case Errc::io:
+      context_.log.debug("connection ends", {{"peer", peer}, {"reason", error.detail}});
+      break;
+    case Errc::corrupt:
+    case Errc::unsupported:
+      context_.metrics.bad_requests.add();
+      context_.log.warning(
+          "closing a connection that sent a bad request",
+          {{"peer", peer}, {"client", client_.client_id}, {"reason", error.detail}});
+      break;
+    default:
+      context_.log.error("closing a connection whose request failed here",
+                         {{"peer", peer}, {"reason", to_string(error)}});
+      break;
+  }
+}
+
+}  // namespace millrace::kafka_transport

@@ -1,0 +1,97 @@
+// One client connection. A coroutine reads requests, one handles each of them, one writes answers:
+//
+//   receive -> FrameReader -> handler 1 ---> AnswerQueue -> one send per wake-up
+//                             handler 2 --/
+//
+// A request begins once the one before it is dispatched; answers leave in the order of requests.
+// The connection is not read from while memory for the next frame is not free, while too many
+// requests are unanswered, or while too many bytes wait for a slow reader.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <millrace/broker.h>
+#include <millrace/environment.h>
+#include <millrace/observe.h>
+
+#include "answer_queue.h"
+#include "api_set.h"
+#include "frame_reader.h"
+#include "request.h"
+#include "settings.h"
+
+namespace millrace::kafka_transport {
+
+/// [any thread]
+struct TransportMetrics {
+  explicit TransportMetrics(Metrics& metrics);
+  Gauge& connections;
+  Counter& connections_refused;
+  Counter& requests;
+  Counter& bad_requests;
+  Counter& bytes_in;
+  Counter& bytes_out;
+};
+
+/// What all connections of a listener share; outlives them.
+struct ListenerContext {
+  const Settings& settings;
+  const ApiSet& apis;
+  Broker& broker;
+  Log log;
+  TransportMetrics& metrics;
+  std::string listener;
+};
+
+/// [its shard]
+class Connection {
+ public:
+  Connection(const ListenerContext& context, Shard& shard, std::unique_ptr<Stream> stream);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// Serves until either side ends it; always completes without error. Only afterwards may this be
+  /// destroyed.
+  Task<> run();
+  /// Begins no more requests, answers what was begun, then closes.
+  void stop() noexcept;
+  /// Closes at once; what was begun is cancelled.
+  void abort() noexcept;
+
+ private:
+  Task<> read_requests();
+  Task<> receive();
+  Task<> handle(const Api& api, kafka::RequestHead head, MemoryBudget::Lease memory,
+                AnswerQueue::Ticket ticket);
+  Task<> write_answers();
+
+  /// Whether the next request may begin.
+  bool has_room() const noexcept;
+  void watch_idle();
+  /// Says why reading, or a request, ended the connection.
+  void explain(const Error& error) const;
+
+  const ListenerContext& context_;
+  Shard& shard_;
+  const std::unique_ptr<Stream> stream_;
+  ClientInfo client_;
+  const std::unique_ptr<Session> session_;
+
+  FrameReader reader_;
+  AnswerQueue answers_;
+  Turn turn_;
+  Event answered_;  // an answer is ready, or no more will come
+  bool sending_ = false;
+  bool ending_ = false;  // no more requests begin
+  bool aborted_ = false;
+  bool first_frame_ = true;
+
+  MonoTime active_at_;  // when bytes last moved
+  TimerId idle_timer_ = TimerId::none;
+
+  CancelScope scope_;  // of all coroutines below run()
+  Gate running_;       // the writer and the handlers
+};
+
+}  // namespace millrace::kafka_transport

@@ -1,0 +1,59 @@
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include <millrace/kafka/api_versions.h>
+
+#include "../api_set.h"
+#include "handlers.h"
+#include "names.h"
+
+namespace millrace::kafka_transport {
+namespace {
+
+/// KIP-511: letters and digits, with dots and dashes between them.
+bool is_software_name(std::string_view text) {
+  const auto alphanumeric = [](char c) {
+    return ('0' <= c && c <= '9') || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z');
+  };
+  const auto allowed = [&](char c) { return alphanumeric(c) || c == '.' || c == '-'; };
+  return !text.empty() && alphanumeric(text.front()) && alphanumeric(text.back()) &&
+         std::ranges::all_of(text, allowed);
+}
+
+kafka::ApiVersionsResponse served(const ApiSet& apis, ErrorCode error) {
+  kafka::ApiVersionsResponse response;
+  response.error_code = code_of(error);
+  for (const auto& api : apis.all()) {
+    response.api_keys.emplace_back(static_cast<std::int16_t>(api.info->key), api.served.min,
+                                   api.served.max);
+  }
+  return response;
+}
+
+/// Keeps what the client calls itself, which versions before KIP-511 do not tell.
+ErrorCode note_software(ClientInfo& client, const kafka::ApiVersionsRequest& asked,
+                        const ApiVersionsFeatures& features) {
+  if (!features.software) return ErrorCode::none;
+  const auto name = asked.client_software_name;
+  const auto version = asked.client_software_version;
+  if (!is_software_name(name) || !is_software_name(version)) return ErrorCode::invalid_request;
+  client.software = std::string(name) + " " + std::string(version);
+  return ErrorCode::none;
+}
+
+}  // namespace
+
+Task<Payload> handle_api_versions(Request& request) {
+  const auto& head = request.head;
+  if (!kafka::ApiVersionsRequest::message_versions.contains(head.version)) {
+    // The one version that every client can read; it then asks again with one that is listed.
+    const auto response = served(request.apis, ErrorCode::unsupported_version);
+    co_return kafka::encode_response(0, head.correlation_id, response);
+  }
+  MR_CO_TRY(const auto asked, request.decode<kafka::ApiVersionsRequest>());
+  const auto error = note_software(request.client, asked, api_versions_features(head.version));
+  co_return request.encode(served(request.apis, error));
+}
+
+}  // namespace millrace::kafka_transport

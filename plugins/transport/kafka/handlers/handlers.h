@@ -1,0 +1,29 @@
+// One function per API: decodes a request, calls the broker, encodes the answer. An empty payload
+// means that nothing is sent. An error ends the connection after earlier answers: Errc::corrupt or
+// unsupported when the client is to blame, closed when nothing is to be said about it. Errors of
+// single topics or partitions stay inside the answer.  [the connection's shard]
+#pragma once
+
+#include <cstdint>
+
+#include <millrace/payload.h>
+#include <millrace/task.h>
+
+#include "../request.h"
+#include "../version_facts.h"
+
+namespace millrace::kafka_transport {
+
+using Handler = Task<Payload> (*)(Request& request);
+
+Task<Payload> handle_api_versions(Request& request);
+Task<Payload> handle_create_topics(Request& request);
+Task<Payload> handle_delete_topics(Request& request);
+Task<Payload> handle_fetch(Request& request);
+Task<Payload> handle_find_coordinator(Request& request);
+Task<Payload> handle_init_producer_id(Request& request);
+Task<Payload> handle_list_offsets(Request& request);
+Task<Payload> handle_metadata(Request& request);
+Task<Payload> handle_produce(Request& request);
+
+}  // namespace millrace::kafka_transport

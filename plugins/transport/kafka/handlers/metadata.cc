@@ -1,0 +1,82 @@
+#include <utility>
+#include <vector>
+
+#include <millrace/kafka/metadata.h>
+
+#include "handlers.h"
+#include "names.h"
+
+namespace millrace::kafka_transport {
+namespace {
+
+struct Asked {
+  MetadataRequest request;
+  std::vector<TopicInfo> refused;
+};
+
+Result<Asked> read_request(const Request& request) {
+  MR_TRY(const auto asked, request.decode<kafka::MetadataRequest>());
+  const auto features = metadata_features(request.head.version);
+  Asked result;
+  result.request.auto_create = asked.allow_auto_topic_creation;
+  if (!asked.topics || (features.empty_is_all && asked.topics->empty())) return result;
+  auto& topics = result.request.topics.emplace();
+  for (const auto& topic : *asked.topics) {
+    auto name = topic_name(topic.name.value_or(""), topic.topic_id);
+    const bool by_id = !topic.name || !topic.topic_id.is_none();
+    if (by_id && !features.by_topic_id) {
+      result.refused.push_back({.error = ErrorCode::invalid_request, .topic = std::move(name)});
+    } else {
+      topics.push_back(std::move(name));
+    }
+  }
+  return result;
+}
+
+kafka::MetadataResponse::Topic write_topic(const TopicInfo& info,
+                                           const MetadataFeatures& features) {
+  kafka::MetadataResponse::Topic topic;
+  topic.error_code = code_of(info.error);
+  topic.name = info.topic.name;
+  if (features.by_topic_id) topic.name = unless_empty(info.topic.name);
+  topic.topic_id = info.topic.id;
+  topic.is_internal = info.internal;
+  topic.partitions.reserve(info.partitions.size());
+  for (const auto& partition : info.partitions) {
+    auto& to = topic.partitions.emplace_back();
+    to.error_code = code_of(partition.error);
+    to.partition_index = partition.partition;
+    to.leader_id = partition.leader;
+    to.leader_epoch = partition.leader_epoch.value;
+    to.replica_nodes = partition.replicas;
+    to.isr_nodes = partition.in_sync;
+    to.offline_replicas = partition.offline;
+  }
+  return topic;
+}
+
+Result<Payload> write_answer(const Request& request, const MetadataAnswer& answer) {
+  const auto features = metadata_features(request.head.version);
+  kafka::MetadataResponse response;
+  response.cluster_id = unless_empty(answer.cluster_id);
+  response.controller_id = answer.controller_id;
+  for (const auto& broker : answer.brokers) {
+    response.brokers.emplace_back(broker.id, broker.address.host, broker.address.port,
+                                  unless_empty(broker.rack));
+  }
+  response.topics.reserve(answer.topics.size());
+  for (const auto& topic : answer.topics) response.topics.push_back(write_topic(topic, features));
+  return request.encode(response);
+}
+
+}  // namespace
+
+Task<Payload> handle_metadata(Request& request) {
+  MR_CO_TRY(auto asked, read_request(request));
+  auto describing = request.broker.metadata(request.session, std::move(asked.request));
+  MR_CO_TRY(auto answer, co_await std::move(describing));
+  for (auto& topic : asked.refused) answer.topics.push_back(std::move(topic));
+  co_return write_answer(request, answer);
+}
+
+}  // namespace millrace::kafka_transport

@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <utility>
+
+#include <millrace/kafka/produce.h>
+
+#include "handlers.h"
+#include "names.h"
+
+namespace millrace::kafka_transport {
+namespace {
+
+Result<ProduceRequest> read_request(const Request& request) {
+  MR_TRY(auto asked, request.decode<kafka::ProduceRequest>());
+  ProduceRequest produce;
+  produce.transactional_id = owned(asked.transactional_id);
+  produce.acks = asked.acks;
+  produce.timeout = milliseconds(asked.timeout_ms);
+  produce.features = produce_features(request.head.version);
+  produce.topics.reserve(asked.topic_data.size());
+  for (auto& topic : asked.topic_data) {
+    auto& to = produce.topics.emplace_back(topic_name(topic.name, topic.topic_id));
+    to.partitions.reserve(topic.partition_data.size());
+    for (auto& partition : topic.partition_data) {
+      to.partitions.emplace_back(partition.index, std::move(partition.records));
+    }
+  }
+  return produce;
+}
+
+kafka::ProduceResponse::Partition write_partition(const PartitionProduced& produced) {
+  kafka::ProduceResponse::Partition partition;
+  partition.index = produced.partition;
+  partition.error_code = code_of(produced.error);
+  partition.base_offset = produced.base_offset.value;
+  partition.log_append_time_ms = produced.log_append_time.ms;
+  partition.log_start_offset = produced.log_start.value;
+  partition.error_message = unless_empty(produced.message);
+  for (const auto& error : produced.record_errors) {
+    partition.record_errors.emplace_back(error.record_at, unless_empty(error.message));
+  }
+  return partition;
+}
+
+Result<Payload> write_answer(const Request& request, const ProduceAnswer& answer) {
+  kafka::ProduceResponse response;
+  response.responses.reserve(answer.topics.size());
+  for (const auto& produced : answer.topics) {
+    auto& topic = response.responses.emplace_back(produced.topic.name, produced.topic.id);
+    topic.partition_responses.reserve(produced.partitions.size());
+    for (const auto& partition : produced.partitions) {
+      topic.partition_responses.push_back(write_partition(partition));
+    }
+  }
+  return request.encode(response);
+}
+
+/// What to tell a client that asked for no answer: nothing, or, when something went wrong, by
+/// closing the connection, which makes it look for the leaders again.
+Result<Payload> answer_without_acks(const ProduceAnswer& answer) {
+  for (const auto& topic : answer.topics) {
+    for (const auto& partition : topic.partitions) {
+      if (partition.error == ErrorCode::none) continue;
+      return Error{Errc::closed, "records sent with acks=0 to " + topic.topic.name + "-" +
+                                     std::to_string(partition.partition) +
+                                     " were refused: " + std::string(name_of(partition.error))};
+    }
+  }
+  return Payload();
+}
+
+}  // namespace
+
+Task<Payload> handle_produce(Request& request) {
+  MR_CO_TRY(auto produce, read_request(request));
+  const bool answered = produce.acks != 0;
+  auto call = request.broker.produce(request.session, std::move(produce));
+  MR_CO_CHECK(co_await call.dispatched);
+  request.dispatched();
+  MR_CO_TRY(const auto answer, co_await call.done);
+  if (!answered) co_return answer_without_acks(answer);
+  co_return write_answer(request, answer);
+}
+
+}  // namespace millrace::kafka_transport

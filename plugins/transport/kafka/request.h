@@ -1,0 +1,88 @@
+// One request on its way from frame to answer, as the handlers see it.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include <millrace/broker.h>
+#include <millrace/kafka/codec.h>
+
+namespace millrace::kafka_transport {
+
+class ApiSet;
+
+/// Only one request of a connection at a time has no fixed place yet: the next begins after it.
+/// [its connection's shard]
+class Turn {
+ public:
+  bool taken() const noexcept { return taken_; }
+  void take() noexcept { taken_ = true; }
+  void pass() {
+    taken_ = false;
+    passed_.notify_all();
+  }
+  /// Woken when the turn is passed and by whatever else lets a connection go on.
+  Event& passed() noexcept { return passed_; }
+
+ private:
+  bool taken_ = false;
+  Event passed_;
+};
+
+/// Lives from the request's first byte until its answer is in the queue.  [its connection's shard]
+class Request {
+ public:
+  /// What a parked request counts for: its mapped form, without the frame.
+  static constexpr std::size_t parked_bytes = 1024;
+
+  Request(Broker& to, Session& of, ClientInfo& who, const ApiSet& served,
+          kafka::RequestHead decoded, MemoryBudget::Lease lease, Turn& turn)
+      : broker(to),
+        session(of),
+        client(who),
+        apis(served),
+        head(std::move(decoded)),
+        memory(std::move(lease)),
+        turn_(turn) {}
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  ~Request() { dispatched(); }
+
+  /// The place of this request in every partition is fixed: the connection begins its next one.
+  void dispatched() {
+    if (!std::exchange(dispatched_, true)) turn_.pass();
+  }
+  /// Lets go of the frame, and of its share of memory but for what a parked request keeps. No view
+  /// of the request may be used afterwards.
+  void park() {
+    head.body = {};
+    head.client_id.reset();
+    memory.shrink_to(parked_bytes);
+  }
+
+  /// Reads the body. Errc::corrupt names the field that is malformed.
+  template <class Message>
+  Result<Message> decode() const {
+    return head.decode<Message>();
+  }
+  /// An answer that cannot be written is our own mistake.
+  template <class Response>
+  Result<Payload> encode(const Response& response) const {
+    auto answer = kafka::encode_response(head, response);
+    if (answer) return answer;
+    return Error{Errc::internal, "answer: " + to_string(answer.error())};
+  }
+
+  Broker& broker;
+  Session& session;
+  ClientInfo& client;
+  const ApiSet& apis;
+  kafka::RequestHead head;
+  MemoryBudget::Lease memory;
+
+ private:
+  Turn& turn_;
+  bool dispatched_ = false;
+};
+
+}  // namespace millrace::kafka_transport

@@ -1,0 +1,64 @@
+#include "server.h"
+
+#include <utility>
+
+namespace millrace::kafka_transport {
+
+Server::Server(Host& host, Settings settings)
+    : environment_(host.environment()),
+      instance_(host.instance()),
+      log_(host.log()),
+      settings_(std::move(settings)),
+      metrics_(host.metrics()) {}
+
+Task<Endpoint> Server::listen(Broker& broker) {
+  MR_ASSERT(!listener_);
+  context_.emplace(settings_, apis_, broker, log_, metrics_, instance_);
+  for (auto* shard : environment_.shards()) {
+    shards_.push_back(std::make_unique<ShardConnections>(*context_, *shard, open_));
+  }
+  auto listening = environment_.network().listen(settings_.listen);
+  MR_CO_TRY(listener_, co_await std::move(listening));
+
+  Endpoint endpoint{instance_, listener_->local(), settings_.advertise};
+  if (endpoint.advertised.port == 0) endpoint.advertised.port = endpoint.bound.port;
+  Shard& here = co_await this_shard();
+  spawn(here, accept_connections(), "kafka accept");
+  log_.info("listening", {{"listener", instance_},
+                          {"address", to_string(endpoint.bound)},
+                          {"advertised", to_string(endpoint.advertised)}});
+  co_return endpoint;
+}
+
+Task<> Server::accept_connections() {
+  MR_CO_TRY(const auto pass, accepting_.enter());
+  for (std::size_t next = 0;; next = (next + 1) % shards_.size()) {
+    auto& connections = *shards_[next];
+    auto accepting = listener_->accept(connections.shard());
+    MR_CO_TRY(auto stream, co_await std::move(accepting));
+    hand_over(connections, std::move(stream));
+  }
+}
+
+void Server::hand_over(ShardConnections& connections, std::unique_ptr<Stream> stream) {
+  connections.shard().post([&connections, stream = std::move(stream)]() mutable {
+    connections.adopt(std::move(stream));
+  });
+}
+
+Task<> Server::stop(Duration grace) {
+  if (!listener_) co_return {};
+  listener_->close();
+  MR_CO_CHECK(co_await accepting_.close());
+
+  Shard& here = co_await this_shard();
+  std::vector<Pending<>> stopping;
+  for (auto& connections : shards_) {
+    auto stop_shard = [of = connections.get(), grace] { return of->stop(grace); };
+    stopping.push_back(start(here, run_on(connections->shard(), std::move(stop_shard))));
+  }
+  for (auto& stopped : stopping) MR_CO_CHECK(co_await stopped);
+  co_return {};
+}
+
+}  // namespace millrace::kafka_transport

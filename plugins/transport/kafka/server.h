@@ -1,0 +1,44 @@
+// The transport: one listener, its accept loop on the control thread, and connections spread over
+// the data shards in turn.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <millrace/broker.h>
+#include <millrace/plugin.h>
+#include <millrace/transport.h>
+
+#include "shard_connections.h"
+
+namespace millrace::kafka_transport {
+
+class Server final : public Transport {
+ public:
+  Server(Host& host, Settings settings);
+
+  Task<Endpoint> listen(Broker& broker) override;
+  Task<> stop(Duration grace) override;
+
+ private:
+  Task<> accept_connections();
+  void hand_over(ShardConnections& connections, std::unique_ptr<Stream> stream);
+
+  Environment& environment_;
+  const std::string instance_;
+  const Log log_;
+  const Settings settings_;
+  const ApiSet apis_;
+  TransportMetrics metrics_;
+
+  std::optional<ListenerContext> context_;  // once there is a broker
+  std::unique_ptr<Listener> listener_;
+  Gate accepting_;
+  std::atomic<std::size_t> open_ = 0;
+  std::vector<std::unique_ptr<ShardConnections>> shards_;
+};
+
+}  // namespace millrace::kafka_transport

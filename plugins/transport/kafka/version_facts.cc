@@ -1,0 +1,58 @@
+#include "version_facts.h"
+
+namespace millrace::kafka_transport {
+
+std::int16_t served_min(kafka::ApiKey api) {
+  // Before version 4 (KIP-98) a fetch answer is in an older record format.
+  return api == kafka::ApiKey::fetch ? 4 : 0;
+}
+
+ProduceFeatures produce_features(std::int16_t version) {
+  return {
+      .legacy_formats = version < 3,  // KIP-98: format V2 alone
+      .zstd = version >= 7,           // KIP-110
+  };
+}
+
+FetchFeatures fetch_features(std::int16_t version) {
+  return {
+      .by_topic_id = version >= 13,  // KIP-516
+      .zstd = version >= 10,         // KIP-110
+      .newest_magic = 2,             // KIP-98, from version 4
+  };
+}
+
+ListOffsetsFeatures list_offsets_features(std::int16_t version) {
+  auto oldest = OffsetSpec::earliest;
+  if (version >= 7) oldest = OffsetSpec::max_timestamp;   // KIP-734
+  if (version >= 8) oldest = OffsetSpec::earliest_local;  // KIP-405
+  if (version >= 9) oldest = OffsetSpec::latest_tiered;   // KIP-1005
+  return {
+      .oldest_spec = static_cast<std::int64_t>(oldest),
+      .offset_list = version == 0,   // KIP-79
+      .leader_epoch = version >= 4,  // KIP-320
+  };
+}
+
+MetadataFeatures metadata_features(std::int16_t version) {
+  return {
+      .empty_is_all = version == 0,
+      .by_topic_id = version >= 12,  // KIP-516; versions 10 and 11 have the field but not the use
+  };
+}
+
+ApiVersionsFeatures api_versions_features(std::int16_t version) {
+  return {.software = version >= 3};  // KIP-511
+}
+
+CoordinatorFeatures coordinator_features(std::int16_t version) {
+  std::int8_t type_max = 0;
+  if (version >= 1) type_max = 1;  // KIP-98
+  if (version >= 6) type_max = 2;  // KIP-932
+  return {
+      .many_keys = version >= 4,  // KIP-699
+      .type_max = type_max,
+  };
+}
+
+}  // namespace millrace::kafka_transport

@@ -1,0 +1,48 @@
+// What a protocol version implies beyond the layout of its messages, which the generated readers
+// and writers know. Everything else in this plugin is free of version numbers.
+#pragma once
+
+#include <cstdint>
+
+#include <millrace/broker.h>
+#include <millrace/kafka/api_key.h>
+
+namespace millrace::kafka_transport {
+
+/// The oldest version that is served although older ones can be decoded; 0: no such limit.
+std::int16_t served_min(kafka::ApiKey api);
+
+ProduceFeatures produce_features(std::int16_t version);
+
+struct FetchFeatures {
+  bool by_topic_id = false;
+  bool zstd = false;
+  std::int8_t newest_magic = 0;
+};
+FetchFeatures fetch_features(std::int16_t version);
+
+struct ListOffsetsFeatures {
+  std::int64_t oldest_spec = 0;  ///< the lowest special timestamp that the version has
+  bool offset_list = false;      ///< answered with a list of offsets instead of one
+  bool leader_epoch = false;     ///< the answer has the epoch of the offset
+};
+ListOffsetsFeatures list_offsets_features(std::int16_t version);
+
+struct MetadataFeatures {
+  bool empty_is_all = false;  ///< how "all topics" was written before null existed
+  bool by_topic_id = false;
+};
+MetadataFeatures metadata_features(std::int16_t version);
+
+struct ApiVersionsFeatures {
+  bool software = false;  ///< the client says what it is
+};
+ApiVersionsFeatures api_versions_features(std::int16_t version);
+
+struct CoordinatorFeatures {
+  bool many_keys = false;
+  std::int8_t type_max = 0;  ///< 0 group, 1 transaction, 2 share
+};
+CoordinatorFeatures coordinator_features(std::int16_t version);
+
+}  // namespace millrace::kafka_transport
