@@ -1,0 +1,160 @@
+#include "kernel/config/config.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "kernel/config/document.h"
+#include "kernel/config/kernel_options.h"
+#include "kernel/config/option_value.h"
+
+namespace millrace::kernel {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view default_transport = "kafka";
+
+std::expected<ConfigTable, ConfigError> read_config_file(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file || fs::is_directory(path)) {
+    const char* reason = errno == 0 ? "not a regular file" : std::strerror(errno);
+    return std::unexpected(
+        ConfigError{{.source = path}, std::string("cannot read this file: ") + reason});
+  }
+  return read_toml(text, path);
+}
+
+/// conf.d/*.toml beside the main file, by name.
+std::vector<std::string> conf_d(const std::string& main_file) {
+  std::vector<std::string> paths;
+  std::error_code none;
+  const auto folder = fs::path(main_file).parent_path() / "conf.d";
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    if (entry.path().extension() == ".toml") paths.push_back(entry.path().string());
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
+/// The text or list under `key` of `table`, its default when it is not set; none when what is
+/// written is wrong, which Config::check reports.
+template <class T>
+std::optional<T> peek(const ConfigTable* table, const MillraceOption* options,
+                      std::string_view key) {
+  const auto& option = *find_option(options, key);
+  const auto* entry = table == nullptr ? nullptr : table->find(key);
+  if (entry == nullptr) {
+    const auto fallback = default_of(option);
+    if (!fallback || !*fallback) return std::nullopt;
+    return std::get<T>(**fallback);
+  }
+  auto value = value_of(option, *entry);
+  if (!value) return std::nullopt;
+  return std::get<T>(*std::move(value));
+}
+
+/// Where `key` of `table` is written, or the table itself, or nothing.
+ConfigPlace place_of(const ConfigTable& root, std::string_view table, std::string_view key) {
+  const auto* entry = root.find(table);
+  if (entry == nullptr) return {};
+  const auto* keys = root.table(table);
+  const auto* inner = keys == nullptr ? nullptr : keys->find(key);
+  return inner == nullptr ? entry->key : inner->value.place;
+}
+
+void add_single(std::vector<PluginRequest>& requests, const ConfigTable& root, const char* kind,
+                const MillraceOption* options) {
+  const auto plugin = peek<std::string>(root.table(kind), options, "plugin");
+  if (!plugin) return;
+  requests.push_back({kind, *plugin, *plugin, place_of(root, kind, "plugin")});
+}
+
+void add_codecs(std::vector<PluginRequest>& requests, const ConfigTable& root,
+                const std::vector<std::string>& found) {
+  const auto* table = root.table(tables::compression);
+  const auto chosen =
+      peek<std::vector<std::string>>(table, compression_options(), "plugins").value_or(found);
+  for (const auto& codec : chosen) {
+    requests.push_back(
+        {tables::compression, codec, codec, place_of(root, tables::compression, "plugins")});
+  }
+}
+
+void add_transports(std::vector<PluginRequest>& requests, const ConfigTable& root) {
+  const auto* transports = root.table(tables::transport);
+  if (transports == nullptr || transports->entries().empty()) {
+    requests.push_back({tables::transport, std::string(default_transport),
+                        std::string(default_transport), place_of(root, tables::transport, "")});
+    return;
+  }
+  for (const auto& [name, entry] : transports->entries()) {
+    const auto* table = std::get_if<ConfigTable>(&entry.value.value);
+    if (table == nullptr) continue;
+    if (table->find("plugin") == nullptr) {
+      requests.push_back({tables::transport, name, name, entry.key});
+    } else if (const auto plugin = peek<std::string>(table, transport_options(), "plugin")) {
+      requests.push_back({tables::transport, name, *plugin, table->find("plugin")->value.place});
+    }
+  }
+}
+
+}  // namespace
+
+std::string to_string(const ConfigError& error) {
+  const auto& place = error.place;
+  if (place.source.empty()) return error.message;
+  if (place.line == 0) return place.source + ": " + error.message;
+  return place.source + ':' + std::to_string(place.line) + ':' + std::to_string(place.column) +
+         ": " + error.message;
+}
+
+Error to_error(const ConfigErrors& errors) {
+  std::string lines;
+  for (const auto& error : errors) {
+    if (!lines.empty()) lines += '\n';
+    lines += to_string(error);
+  }
+  return {Errc::invalid_argument, std::move(lines)};
+}
+
+std::expected<Config, ConfigErrors> Config::load(const ConfigSource& source) {
+  ConfigErrors errors;
+  ConfigTable root;
+  const auto add = [&](std::expected<ConfigTable, ConfigError> read) {
+    if (read) {
+      root.merge(*std::move(read));
+    } else {
+      errors.push_back(std::move(read).error());
+    }
+  };
+  if (!source.path.empty()) {
+    add(read_config_file(source.path));
+    for (const auto& path : conf_d(source.path)) add(read_config_file(path));
+  }
+  for (const auto& set : source.sets) add(read_set(set));
+  if (!errors.empty()) return std::unexpected(std::move(errors));
+  return Config(std::make_shared<const ConfigTable>(std::move(root)));
+}
+
+std::vector<std::string> Config::plugin_folders() const {
+  return peek<std::vector<std::string>>(root_->table(tables::plugins), plugins_options(), "path")
+      .value_or(std::vector<std::string>{});
+}
+
+std::vector<PluginRequest> Config::plugins(const std::vector<std::string>& codecs_found) const {
+  std::vector<PluginRequest> requests;
+  add_codecs(requests, *root_, codecs_found);
+  add_single(requests, *root_, tables::coordination, coordination_options());
+  add_single(requests, *root_, tables::storage, storage_options());
+  add_transports(requests, *root_);
+  return requests;
+}
+
+}  // namespace millrace::kernel

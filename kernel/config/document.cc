@@ -1,0 +1,167 @@
+#include "kernel/config/document.h"
+
+#include <algorithm>
+#include <utility>
+
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+namespace millrace::kernel {
+
+namespace {
+
+ConfigPlace place_of(const toml::source_region& region, const std::string& name) {
+  return {name, region.begin.line, region.begin.column};
+}
+
+ConfigTable table_of(const toml::table& from, const std::string& name);
+
+ConfigValue value_of(const toml::node& node, const std::string& name) {
+  ConfigValue result{place_of(node.source(), name), ConfigDate{}};
+  if (const auto* text = node.as_string()) {
+    result.value = text->get();
+  } else if (const auto* integer = node.as_integer()) {
+    result.value = integer->get();
+  } else if (const auto* boolean = node.as_boolean()) {
+    result.value = boolean->get();
+  } else if (const auto* number = node.as_floating_point()) {
+    result.value = number->get();
+  } else if (const auto* list = node.as_array()) {
+    ConfigValue::List values;
+    for (const auto& element : *list) values.push_back(value_of(element, name));
+    result.value = std::move(values);
+  } else if (const auto* table = node.as_table()) {
+    result.value = table_of(*table, name);
+  }
+  return result;
+}
+
+ConfigTable table_of(const toml::table& from, const std::string& name) {
+  ConfigTable result;
+  for (const auto& [key, node] : from) {
+    result.put(std::string(key.str()),
+               {place_of(key.source(), name), value_of(node, name), std::nullopt});
+  }
+  return result;
+}
+
+/// Where KEY=VALUE is to be cut: the first "=" outside quotes.
+std::size_t find_equals(std::string_view text) {
+  char quote = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (quote != 0) {
+      if (c == '\\' && quote == '"') {
+        ++at;
+      } else if (c == quote) {
+        quote = 0;
+      }
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '=') {
+      return at;
+    }
+  }
+  return std::string_view::npos;
+}
+
+/// The names of a dotted key, outermost first; or what is wrong with it.
+std::expected<std::vector<std::string>, std::string> read_key(std::string_view text) {
+  if (text.find('\n') != std::string_view::npos) return std::unexpected("the key has a line break");
+  const auto document = toml::parse(std::string(text) + " = 0");
+  if (!document) return std::unexpected(std::string(document.error().description()));
+  std::vector<std::string> names;
+  for (const toml::table* table = &document.table(); table != nullptr;) {
+    if (table->size() != 1) return std::unexpected("there is no key");
+    names.emplace_back(table->begin()->first.str());
+    table = table->begin()->second.as_table();
+  }
+  return names;
+}
+
+ConfigValue read_value(const std::string& text, const ConfigPlace& place) {
+  const auto document = toml::parse("value = " + text);
+  ConfigValue result{place, text};
+  if (document && document.table().size() == 1) {
+    result = value_of(*document.table().get("value"), place.source);
+    result.place = place;
+  }
+  return result;
+}
+
+}  // namespace
+
+const ConfigEntry* ConfigTable::find(std::string_view key) const {
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+const ConfigTable* ConfigTable::table(std::string_view key) const {
+  const auto* entry = find(key);
+  return entry == nullptr ? nullptr : std::get_if<ConfigTable>(&entry->value.value);
+}
+
+void ConfigTable::put(std::string key, ConfigEntry entry) {
+  entries_.insert_or_assign(std::move(key), std::move(entry));
+}
+
+void ConfigTable::merge(ConfigTable later) {
+  for (auto& [key, entry] : later.entries_) {
+    const auto here = entries_.find(key);
+    auto* ours =
+        here == entries_.end() ? nullptr : std::get_if<ConfigTable>(&here->second.value.value);
+    auto* theirs = std::get_if<ConfigTable>(&entry.value.value);
+    if (ours != nullptr && theirs != nullptr) {
+      ours->merge(std::move(*theirs));
+    } else {
+      put(key, std::move(entry));
+    }
+  }
+}
+
+std::expected<ConfigTable, ConfigError> read_toml(std::string_view text, const std::string& name) {
+  const auto document = toml::parse(text, name);
+  if (!document) {
+    const auto& error = document.error();
+    return std::unexpected(
+        ConfigError{place_of(error.source(), name), std::string(error.description())});
+  }
+  return table_of(document.table(), name);
+}
+
+std::expected<ConfigTable, ConfigError> read_set(const std::string& set) {
+  const auto equals = find_equals(set);
+  if (equals == std::string::npos) {
+    return std::unexpected(ConfigError{{.source = "--set " + set},
+                                       "expected KEY=VALUE, such as broker.data=/srv/millrace"});
+  }
+  // The value stays out of what errors print: it may be a secret.
+  const ConfigPlace place{.source = "--set " + set.substr(0, equals) + "=…"};
+  const auto names = read_key(std::string_view(set).substr(0, equals));
+  if (!names) {
+    return std::unexpected(
+        ConfigError{place, names.error() + "; keys are dotted and quoted as in TOML, such as "
+                                           "broker.data or 'defaults.\"num.partitions\"'"});
+  }
+  auto written = set.substr(equals + 1);
+  auto value = read_value(written, place);
+  ConfigEntry entry{place, std::move(value), std::move(written)};
+  for (auto name = names->rbegin(); name != names->rend(); ++name) {
+    ConfigTable table;
+    table.put(*name, std::move(entry));
+    if (std::next(name) == names->rend()) return table;
+    entry = {place, {place, std::move(table)}, std::nullopt};
+  }
+  std::unreachable();
+}
+
+std::string quoted_key(std::string_view key) {
+  const bool bare = !key.empty() && std::ranges::all_of(key, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  });
+  if (bare) return std::string(key);
+  return '"' + std::string(key) + '"';
+}
+
+}  // namespace millrace::kernel

@@ -1,0 +1,92 @@
+#include "kernel/config/kernel_options.h"
+
+#include <cstdint>
+#include <limits>
+
+namespace millrace::kernel {
+
+namespace {
+
+constexpr auto int32_max = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t shards_max = 256;
+constexpr std::int64_t memory_bytes_min = 1 << 20;
+constexpr std::int64_t memory_bytes_max = std::int64_t{1} << 40;
+constexpr const char* level_choices = "trace|debug|info|warning|error";
+
+constexpr MillraceOption text(const char* name, const char* fallback, const char* choices,
+                              const char* help) {
+  return {.name = name,
+          .type = MILLRACE_OPTION_TEXT,
+          .unit = nullptr,
+          .default_value = fallback,
+          .minimum = unbounded_min,
+          .maximum = unbounded_max,
+          .choices = choices,
+          .help = help,
+          .flags = 0};
+}
+constexpr MillraceOption integer(const char* name, const char* unit, const char* fallback,
+                                 std::int64_t minimum, std::int64_t maximum, const char* help) {
+  return {.name = name,
+          .type = MILLRACE_OPTION_INTEGER,
+          .unit = unit,
+          .default_value = fallback,
+          .minimum = minimum,
+          .maximum = maximum,
+          .choices = nullptr,
+          .help = help,
+          .flags = 0};
+}
+constexpr MillraceOption texts(const char* name, const char* fallback, const char* help) {
+  MillraceOption option = text(name, fallback, nullptr, help);
+  option.type = MILLRACE_OPTION_TEXTS;
+  return option;
+}
+constexpr MillraceOption end_of_list = {};
+
+constexpr MillraceOption broker_table[] = {
+    integer("id", nullptr, "0", 0, int32_max, "This broker's number in its cluster."),
+    text("data", "/var/lib/millrace/data", nullptr, "Folder that holds the logs of partitions."),
+    text("rack", "", nullptr, "Where this broker stands; replicas are spread over racks."),
+    integer("shards", nullptr, "0", 0, shards_max,
+            "Threads that own connections and partitions; 0: one per core, up to a bound."),
+    integer("memory", "bytes", "268435456", memory_bytes_min, memory_bytes_max,
+            "Memory for requests in flight; beyond it connections are not read from."),
+    end_of_list};
+
+constexpr MillraceOption log_table[] = {
+    text("level", "info", level_choices, "Lines below this level are not written."),
+    text("format", "text", "text|json", "How a line looks: for people, or an object per line."),
+    end_of_list};
+constexpr MillraceOption log_level_table[] = {
+    text("SUBSYSTEM", nullptr, level_choices,
+         "Level of one subsystem, such as \"storage.filelog\", instead of log.level."),
+    end_of_list};
+
+constexpr MillraceOption plugins_table[] = {
+    texts("path", "", "More folders with KIND/NAME.so; they win over the installed ones."),
+    end_of_list};
+
+constexpr MillraceOption compression_table[] = {
+    texts("plugins", nullptr, "Which codecs to load; not set: every one that is found."),
+    end_of_list};
+constexpr MillraceOption coordination_table[] = {
+    text("plugin", "standalone", nullptr, "The coordination plugin."), end_of_list};
+constexpr MillraceOption storage_table[] = {
+    text("plugin", "filelog", nullptr, "The storage plugin."), end_of_list};
+constexpr MillraceOption transport_table[] = {
+    text("plugin", nullptr, nullptr, "The transport plugin; not set: the table's own NAME."),
+    end_of_list};
+
+}  // namespace
+
+const MillraceOption* broker_options() noexcept { return broker_table; }
+const MillraceOption* log_options() noexcept { return log_table; }
+const MillraceOption* log_level_options() noexcept { return log_level_table; }
+const MillraceOption* plugins_options() noexcept { return plugins_table; }
+const MillraceOption* compression_options() noexcept { return compression_table; }
+const MillraceOption* coordination_options() noexcept { return coordination_table; }
+const MillraceOption* storage_options() noexcept { return storage_table; }
+const MillraceOption* transport_options() noexcept { return transport_table; }
+
+}  // namespace millrace::kernel

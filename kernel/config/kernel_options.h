@@ -1,0 +1,34 @@
+// The tables that the kernel itself declares.
+#pragma once
+
+#include <millrace/options.h>
+
+namespace millrace::kernel {
+
+/// Names of the top-level tables.
+namespace tables {
+inline constexpr const char* broker = "broker";
+inline constexpr const char* log = "log";
+inline constexpr const char* log_levels = "levels";
+inline constexpr const char* plugins = "plugins";
+inline constexpr const char* compression = "compression";
+inline constexpr const char* coordination = "coordination";
+inline constexpr const char* storage = "storage";
+inline constexpr const char* transport = "transport";
+inline constexpr const char* defaults = "defaults";
+inline constexpr const char* cluster = "cluster";
+inline constexpr const char* stream = "stream";
+}  // namespace tables
+
+const MillraceOption* broker_options() noexcept;
+const MillraceOption* log_options() noexcept;
+/// One entry, SUBSYSTEM: what every key of [log.levels] holds.
+const MillraceOption* log_level_options() noexcept;
+const MillraceOption* plugins_options() noexcept;
+const MillraceOption* compression_options() noexcept;
+/// `plugin` of [coordination] and [storage], with the kind's default; of [transport.NAME], without.
+const MillraceOption* coordination_options() noexcept;
+const MillraceOption* storage_options() noexcept;
+const MillraceOption* transport_options() noexcept;
+
+}  // namespace millrace::kernel

@@ -1,0 +1,234 @@
+#include "kernel/host/plugin_host.h"
+
+#include <algorithm>
+#include <exception>
+#include <ranges>
+
+#include <millrace/coordination.h>
+#include <millrace/environment.h>
+#include <millrace/storage.h>
+#include <millrace/transport.h>
+
+#include "kernel/config/text.h"
+
+namespace millrace::kernel {
+
+namespace {
+
+constexpr std::string_view own_prefix = "org.millrace.";
+
+/// Subsystem of a plugin's log lines: "storage.filelog"; a third party's id in full.
+std::string subsystem_of(std::string_view id) {
+  return std::string(id.starts_with(own_prefix) ? id.substr(own_prefix.size()) : id);
+}
+
+class InstanceHost final : public Host {
+ public:
+  InstanceHost(const PlannedPlugin& planned,
+               const std::map<std::string, std::string, std::less<>>& settings,
+               HostServices services)
+      : instance_(planned.request.instance),
+        options_(planned.options),
+        settings_(settings),
+        services_(services),
+        log_(services.log, subsystem_of(planned.library.descriptor->id)) {}
+
+  std::string_view instance() const noexcept override { return instance_; }
+  const Options& options() const noexcept override { return options_; }
+  Environment& environment() noexcept override { return services_.environment; }
+  const Log& log() const noexcept override { return log_; }
+  Metrics& metrics() noexcept override { return services_.metrics; }
+  std::string_view setting(std::string_view name) const noexcept override {
+    const auto found = settings_.find(name);
+    return found == settings_.end() ? std::string_view{} : found->second;
+  }
+
+ private:
+  std::string instance_;
+  Options options_;
+  const std::map<std::string, std::string, std::less<>>& settings_;
+  HostServices services_;
+  Log log_;
+};
+
+/// What one instance has registered: of its own kind only.
+class Registered final : public Registrar {
+ public:
+  explicit Registered(std::string_view kind) : kind_(kind) {}
+
+  Result<> add(std::unique_ptr<Codec> codec) override {
+    MR_CHECK(check("compression", codec == nullptr));
+    codecs.push_back(std::move(codec));
+    return {};
+  }
+  Result<> add(std::unique_ptr<Storage> object) override {
+    return add_one("storage", storage, std::move(object));
+  }
+  Result<> add(std::unique_ptr<Coordination> object) override {
+    return add_one("coordination", coordination, std::move(object));
+  }
+  Result<> add(std::unique_ptr<Transport> object) override {
+    return add_one("transport", transport, std::move(object));
+  }
+
+  bool empty() const noexcept { return codecs.empty() && !storage && !coordination && !transport; }
+
+  std::vector<std::unique_ptr<Codec>> codecs;
+  std::unique_ptr<Storage> storage;
+  std::unique_ptr<Coordination> coordination;
+  std::unique_ptr<Transport> transport;
+
+ private:
+  Result<> check(std::string_view kind, bool null) const {
+    if (null) return Error{Errc::invalid_argument, concat("registers a null ", kind)};
+    if (kind == kind_) return {};
+    return Error{Errc::invalid_argument,
+                 concat("is a ", kind_, " plugin and registers a ", kind, " object")};
+  }
+  template <class T>
+  Result<> add_one(std::string_view kind, std::unique_ptr<T>& slot, std::unique_ptr<T> object) {
+    MR_CHECK(check(kind, object == nullptr));
+    if (slot) {
+      return Error{Errc::invalid_argument,
+                   concat("registers a second ", kind, " object; one per instance")};
+    }
+    slot = std::move(object);
+    return {};
+  }
+
+  std::string_view kind_;
+};
+
+}  // namespace
+
+/// A plugin object, what it was given and what it registered. Members are in the order of creation.
+class PluginHost::Instance {
+ public:
+  Instance(const PlannedPlugin& planned,
+           const std::map<std::string, std::string, std::less<>>& settings, HostServices services)
+      : planned_(planned),
+        host_(planned, settings, services),
+        plugin_(nullptr, planned.library.descriptor->destroy),
+        registered_(planned.request.kind) {}
+
+  Result<> start() {
+    const auto& descriptor = *planned_.library.descriptor;
+    plugin_.reset(descriptor.create());
+    if (!plugin_) return failed("create() returned null: its constructor has failed");
+    auto started = start_plugin();
+    if (!started) return failed("start() failed: " + started.error().detail);
+    if (registered_.empty() && planned_.request.kind != "operators") {
+      return failed(concat("start() registered no ", planned_.request.kind, " object"));
+    }
+    return {};
+  }
+
+  const std::string& kind() const noexcept { return planned_.request.kind; }
+  const std::string& name() const noexcept { return planned_.request.instance; }
+  const Registered& registered() const noexcept { return registered_; }
+  PluginFact fact() const {
+    const auto& descriptor = *planned_.library.descriptor;
+    return {kind(), name(), descriptor.id, descriptor.version, planned_.library.path};
+  }
+
+ private:
+  // Nothing that a plugin throws passes this line.
+  Result<> start_plugin() noexcept {
+    try {
+      return plugin_->start(registered_, host_);
+    } catch (const std::exception& thrown) {
+      return Error{Errc::internal, concat("it threw: ", thrown.what())};
+    } catch (...) {
+      return Error{Errc::internal, "it threw something that is not a std::exception"};
+    }
+  }
+  Error failed(std::string reason) const {
+    return {Errc::internal, concat(planned_.library.path, ": ", planned_.library.descriptor->id,
+                                   " (instance ", name(), "): ", reason)};
+  }
+
+  const PlannedPlugin& planned_;
+  InstanceHost host_;
+  std::unique_ptr<Plugin, void (*)(Plugin*) noexcept> plugin_;
+  Registered registered_;
+};
+
+PluginHost::PluginHost(std::vector<PlannedPlugin> plugins,
+                       std::map<std::string, std::string, std::less<>> settings,
+                       HostServices services)
+    : plugins_(std::move(plugins)), settings_(std::move(settings)), services_(services) {}
+
+PluginHost::~PluginHost() { stop(); }
+
+Result<> PluginHost::start(std::string_view kind) {
+  for (const auto& planned : plugins_) {
+    if (planned.request.kind == kind) MR_CHECK(start(planned));
+  }
+  return {};
+}
+
+Result<> PluginHost::start(const PlannedPlugin& planned) {
+  auto instance = std::make_unique<Instance>(planned, settings_, services_);
+  MR_CHECK(instance->start());
+  for (const auto& codec : instance->registered().codecs) {
+    const auto* other = codecs().find(codec->id());
+    if (other == nullptr) continue;
+    return Error{
+        Errc::conflict,
+        concat(planned.library.path, ": ", planned.library.descriptor->id, ": codec ",
+               static_cast<int>(codec->id()),
+               " is already provided by another plugin; name one of them in compression.plugins")};
+  }
+  running_.push_back(std::move(instance));
+  return {};
+}
+
+void PluginHost::stop(std::string_view kind) noexcept {
+  for (std::size_t at = running_.size(); at-- > 0;) {
+    if (running_[at]->kind() == kind) {
+      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+  }
+}
+
+void PluginHost::stop() noexcept {
+  while (!running_.empty()) running_.pop_back();
+}
+
+Codecs PluginHost::codecs() const noexcept {
+  Codecs codecs;
+  for (const auto& instance : running_) {
+    for (const auto& codec : instance->registered().codecs) codecs.add(*codec);
+  }
+  return codecs;
+}
+
+Storage& PluginHost::storage() const noexcept {
+  const auto found = std::ranges::find(running_, "storage", &Instance::kind);
+  MR_ASSERT(found != running_.end());
+  return *(*found)->registered().storage;
+}
+
+Coordination& PluginHost::coordination() const noexcept {
+  const auto found = std::ranges::find(running_, "coordination", &Instance::kind);
+  MR_ASSERT(found != running_.end());
+  return *(*found)->registered().coordination;
+}
+
+std::vector<NamedTransport> PluginHost::transports() const {
+  std::vector<NamedTransport> result;
+  for (const auto& instance : running_) {
+    if (auto* transport = instance->registered().transport.get()) {
+      result.push_back({instance->name(), transport});
+    }
+  }
+  return result;
+}
+
+std::vector<PluginFact> PluginHost::facts() const {
+  std::vector<PluginFact> facts;
+  for (const auto& instance : running_) facts.push_back(instance->fact());
+  return facts;
+}
+
+}  // namespace millrace::kernel
