@@ -135,7 +135,7 @@ Task<> Client::negotiate() {
     const bool refused = answer.size() >= header_bytes + 2 &&
                          load_be<std::int16_t>(answer.data() + header_bytes) ==
                              static_cast<std::int16_t>(ErrorCode::unsupported_version);
-    const std::int16_t answered = refused ? 0 : version;
+    const auto answered = refused ? std::int16_t{0} : version;
     MR_CO_TRY(const auto versions, decode_response<ApiVersionsResponse>(answer, answered, id));
     connection_->offered.clear();
     for (const auto& api : versions.api_keys) {

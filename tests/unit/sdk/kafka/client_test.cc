@@ -135,7 +135,7 @@ class FakeNetwork final : public Network {
 
 class ClientTest : public testing::Test {
  protected:
-  ~ClientTest() override {
+  void TearDown() override {
     connected = Error{Errc::closed, "the test is over"};
     shard.run();
   }

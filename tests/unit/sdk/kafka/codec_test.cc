@@ -87,7 +87,7 @@ TEST(CodecTest, RecordsOfARequestAreASliceOfItsFrame) {
 }
 
 TEST(CodecTest, NullRecordsAreNotEmptyRecords) {
-  for (const std::int16_t version : {3, 9}) {
+  for (const auto version : {std::int16_t{3}, std::int16_t{9}}) {
     ProduceRequest request;
     request.topic_data.push_back({.name = "orders"});
     request.topic_data[0].partition_data.push_back({.index = 0});

@@ -62,8 +62,8 @@ TEST(WireWriterTest, GrowsBeyondItsFirstBlock) {
   const auto payload = std::move(out).finish();
   const auto bytes = payload->flatten();
   ASSERT_EQ(bytes->size(), 4000U);
-  for (std::int32_t i = 0; i < 1000; ++i) {
-    EXPECT_EQ(load_be<std::int32_t>(bytes->data() + 4 * i), i);
+  for (std::size_t i = 0; i < 1000; ++i) {
+    EXPECT_EQ(load_be<std::uint32_t>(bytes->data() + 4 * i), i);
   }
 }
 
