@@ -76,7 +76,8 @@ void Gate::leave() {
 
 void MemoryBudget::Lease::shrink_to(std::size_t bytes) noexcept {
   if (!budget_ || bytes >= bytes_) return;
-  budget_->give_back(bytes_ - std::exchange(bytes_, bytes));
+  const auto held = std::exchange(bytes_, bytes);
+  budget_->give_back(held - bytes);
 }
 
 Task<MemoryBudget::Lease> MemoryBudget::acquire(std::size_t bytes) {
