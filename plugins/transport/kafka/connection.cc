@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "frame_head.h"
+
 namespace millrace::kafka_transport {
 namespace {
 
@@ -28,6 +30,7 @@ Connection::Connection(const ListenerContext& context, Shard& shard, std::unique
       stream_(std::move(stream)),
       client_{.peer = stream_->peer(), .listener = context.listener},
       session_(context.broker.open_session(client_)),
+      reader_(static_cast<std::size_t>(context.settings.frame_bytes_max)),
       active_at_(shard.now()) {}
 
 Task<> Connection::run() {
@@ -71,15 +74,16 @@ Task<> Connection::read_requests() {
         check_frame_size(reader_.pending(), first_frame_, context_.settings.frame_bytes_max));
     first_frame_ = false;
     while (reader_.pending().size() < frame_head_bytes) MR_CO_CHECK(co_await receive());
-    const auto asked = reader_.head();
+    const auto asked = read_frame_head(reader_.pending());
     MR_CO_TRY(const auto* api, context_.apis.find(asked.api_key, asked.api_version));
 
-    const auto frame_bytes = static_cast<std::size_t>(asked.size);
-    auto acquiring = context_.broker.memory(shard_).acquire(frame_bytes);
+    auto acquiring = context_.broker.memory(shard_).acquire(asked.frame_bytes);
     MR_CO_TRY(auto memory, co_await std::move(acquiring));
-    reader_.accept(frame_bytes);
-    auto frame = reader_.take();
-    for (; !frame; frame = reader_.take()) MR_CO_CHECK(co_await receive());
+    MR_CO_TRY(auto frame, reader_.next());
+    while (!frame) {
+      MR_CO_CHECK(co_await receive());
+      MR_CO_TRY(frame, reader_.next());
+    }
     MR_CO_TRY(auto head, kafka::decode_request_head(*std::move(frame)));
 
     if (ending_) co_return {};

@@ -1,7 +1,7 @@
 // One client connection. A coroutine reads requests, one handles each of them, one writes answers:
 //
-//   receive -> FrameReader -> handler 1 ---> AnswerQueue -> one send per wake-up
-//                             handler 2 --/
+//   receive -> frames -> handler 1 ---> AnswerQueue -> one send per wake-up
+//                        handler 2 --/
 //
 // A request begins once the one before it is dispatched; answers leave in the order of requests.
 // The connection is not read from while memory for the next frame is not free, while too many
@@ -13,11 +13,11 @@
 
 #include <millrace/broker.h>
 #include <millrace/environment.h>
+#include <millrace/kafka/frame_reader.h>
 #include <millrace/observe.h>
 
 #include "answer_queue.h"
 #include "api_set.h"
-#include "frame_reader.h"
 #include "request.h"
 #include "settings.h"
 
@@ -78,7 +78,7 @@ class Connection {
   ClientInfo client_;
   const std::unique_ptr<Session> session_;
 
-  FrameReader reader_;
+  kafka::FrameReader reader_;
   AnswerQueue answers_;
   Turn turn_;
   Event answered_;  // an answer is ready, or no more will come

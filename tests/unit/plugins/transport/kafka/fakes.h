@@ -1,0 +1,242 @@
+// What a connection meets in its tests: a shard with a clock of its own, a stream whose other end
+// is the test, and a broker that answers when it is told to.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <millrace/broker.h>
+#include <millrace/environment.h>
+#include <millrace/kafka/codec.h>
+#include <millrace/observe.h>
+
+#include "plugins/transport/kafka/connection.h"
+
+namespace millrace::kafka_transport::testing {
+
+/// Runs what was posted when the test says so; time passes when the test says so.
+class ManualShard final : public Shard {
+ public:
+  unsigned index() const noexcept override { return 0; }
+  MonoTime now() const noexcept override { return now_; }
+  bool is_current() const noexcept override { return true; }
+  void post(Job job) override { jobs_.push_back(std::move(job)); }
+  void resume_soon(std::coroutine_handle<> waiting) override {
+    jobs_.emplace_back([waiting] { waiting.resume(); });
+  }
+  TimerId schedule(MonoTime when, Job job) override {
+    const auto id = TimerId{++last_timer_};
+    timers_.emplace(id, std::pair(when, std::move(job)));
+    return id;
+  }
+  void unschedule(TimerId timer) noexcept override { timers_.erase(timer); }
+  void report(std::string_view task, const Error& error) noexcept override {
+    reports.push_back(std::string(task) + ": " + to_string(error));
+  }
+
+  /// Until nothing is left to do at this moment.
+  void run();
+  /// Lets time pass and runs what is due.
+  void advance(Duration by);
+
+  std::vector<std::string> reports;
+
+ private:
+  std::deque<Job> jobs_;
+  std::map<TimerId, std::pair<MonoTime, Job>> timers_;
+  std::uint64_t last_timer_ = 0;
+  MonoTime now_{};
+};
+
+/// The test's end of a stream.
+struct Wire {
+  std::string inbox;               ///< on its way to the connection
+  std::vector<std::string> sends;  ///< what each send() carried
+  bool peer_closed = false;
+  bool closed = false;        ///< by the connection
+  bool reads_slowly = false;  ///< sends do not complete
+  std::size_t receive_bytes_max = 1 << 20;
+  std::size_t receives = 0;
+  Event changed;
+
+  void push(std::string_view bytes) {
+    inbox += bytes;
+    changed.notify_all();
+  }
+  void close_peer() {
+    peer_closed = true;
+    changed.notify_all();
+  }
+  void read_quickly() {
+    reads_slowly = false;
+    changed.notify_all();
+  }
+  /// The answers so far, each without its size.
+  std::vector<Buffer> answers() const;
+};
+
+class WireStream final : public Stream {
+ public:
+  explicit WireStream(Wire& wire) : wire_(wire) {}
+  Task<std::size_t> receive(MutableBytes space) override;
+  Task<> send(Payload payload) override;
+  void close() noexcept override {
+    wire_.closed = true;
+    wire_.changed.notify_all();
+  }
+  const Address& peer() const noexcept override { return peer_; }
+
+ private:
+  Wire& wire_;
+  Address peer_{"192.0.2.7", 40001};
+};
+
+struct LoggedLine {
+  LogLevel level;
+  std::string text;  ///< message and fields
+};
+class KeptLog final : public LogSink {
+ public:
+  bool wants(LogLevel, std::string_view) const noexcept override { return true; }
+  void write(LogLevel level, std::string_view subsystem, std::string_view message,
+             std::initializer_list<LogField> fields) noexcept override;
+  /// Lines of warning level and above.
+  std::vector<std::string> warnings() const;
+
+  std::vector<LoggedLine> lines;
+};
+
+class KeptMetrics final : public Metrics {
+ public:
+  Counter& counter(std::string_view name, std::string_view) override {
+    return counters_[std::string(name)];
+  }
+  Gauge& gauge(std::string_view name, std::string_view) override {
+    return gauges_[std::string(name)];
+  }
+
+ private:
+  std::map<std::string, Counter> counters_;
+  std::map<std::string, Gauge> gauges_;
+};
+
+/// Answers at once through the functions below; where `hold_…` is set, calls wait for the test.
+class FakeBroker final : public Broker {
+ public:
+  struct HeldProduce {
+    ProduceRequest request;
+    Resolver<> dispatched;
+    Resolver<ProduceAnswer> done;
+  };
+  struct HeldFetch {
+    FetchRequest request;
+    Resolver<> dispatched;
+    Resolver<FetchAnswer> done;
+  };
+
+  explicit FakeBroker(std::size_t memory_bytes = 1 << 20) : memory_(memory_bytes) {}
+
+  std::unique_ptr<Session> open_session(const ClientInfo& client) override {
+    client_info = &client;
+    return std::make_unique<Session>();
+  }
+  MemoryBudget& memory(Shard&) noexcept override { return memory_; }
+  Call<ProduceAnswer> produce(Session&, ProduceRequest request) override;
+  Call<FetchAnswer> fetch(Session&, FetchRequest request) override;
+  Task<ListOffsetsAnswer> list_offsets(Session&, ListOffsetsRequest request) override;
+  Task<MetadataAnswer> metadata(Session&, MetadataRequest request) override;
+  Task<std::vector<TopicCreated>> create_topics(Session&, CreateTopicsRequest request) override;
+  Task<std::vector<TopicDeleted>> delete_topics(Session&, std::vector<TopicName> topics,
+                                                Duration timeout) override;
+  Task<InitProducerIdAnswer> init_producer_id(Session&, InitProducerIdRequest request) override;
+  void* service(std::string_view) noexcept override { return nullptr; }
+
+  const ClientInfo* client_info = nullptr;
+  bool hold_produce = false;
+  bool hold_fetch = false;
+  std::deque<HeldProduce> produces;  ///< in order of arrival
+  std::deque<HeldFetch> fetches;
+
+  std::vector<ListOffsetsRequest> list_offsets_asked;
+  std::vector<MetadataRequest> metadata_asked;
+  std::vector<CreateTopicsRequest> create_topics_asked;
+  std::vector<std::vector<TopicName>> delete_topics_asked;
+  std::vector<InitProducerIdRequest> init_producer_id_asked;
+
+  std::function<ProduceAnswer(const ProduceRequest&)> on_produce;
+  std::function<FetchAnswer(const FetchRequest&)> on_fetch;
+  std::function<ListOffsetsAnswer(const ListOffsetsRequest&)> on_list_offsets;
+  MetadataAnswer metadata_answer;
+
+ private:
+  MemoryBudget memory_;
+};
+
+/// Answers of the right shape: the request's topics and partitions, without errors.
+ProduceAnswer plain_answer(const ProduceRequest& request);
+FetchAnswer plain_answer(const FetchRequest& request);
+ListOffsetsAnswer plain_answer(const ListOffsetsRequest& request);
+
+std::string bytes_of(const Payload& payload);
+
+/// One connection between a Wire and a FakeBroker.
+class ConnectionFixture : public ::testing::Test {
+ protected:
+  ConnectionFixture();
+  ~ConnectionFixture() override;
+
+  /// Starts serving, with the settings as they are now.
+  void connect();
+  /// Sends bytes and lets the connection work until it waits.
+  void push(std::string_view bytes) {
+    wire.push(bytes);
+    shard.run();
+  }
+  template <class Request>
+  std::string frame(std::int16_t version, std::int32_t correlation_id, const Request& request,
+                    std::string_view client_id = "test") {
+    auto encoded = kafka::encode_request(correlation_id, client_id, version, request);
+    EXPECT_TRUE(encoded) << to_string(encoded.error());
+    return encoded ? bytes_of(*encoded) : std::string();
+  }
+  /// Sends one request and decodes its answer, which must come at once.
+  template <class Request, class Response = typename Request::Response>
+  Response ask(std::int16_t version, const Request& request) {
+    const auto before = wire.answers().size();
+    push(frame(version, ++last_correlation_id_, request));
+    const auto answers = wire.answers();
+    EXPECT_EQ(answers.size(), before + 1);
+    if (answers.size() != before + 1) return {};
+    auto response = kafka::decode_response<Response>(answers.back(), version, last_correlation_id_);
+    EXPECT_TRUE(response) << to_string(response.error());
+    return response ? *std::move(response) : Response();
+  }
+  /// The correlation ids of what was answered, in order.
+  std::vector<std::int32_t> answered() const;
+  std::size_t counter(std::string_view name) { return metrics.counter(name, "").value(); }
+
+  ManualShard shard;
+  Wire wire;
+  KeptLog log;
+  KeptMetrics metrics;
+  FakeBroker broker;
+  Settings settings;
+  ApiSet apis;
+  std::unique_ptr<Connection> connection;
+  bool ended = false;
+
+ private:
+  TransportMetrics transport_metrics_{metrics};
+  ListenerContext context_;
+  std::int32_t last_correlation_id_ = 100;
+};
+
+}  // namespace millrace::kafka_transport::testing
