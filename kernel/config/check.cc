@@ -47,8 +47,11 @@ class Checker {
   /// unknown.
   Values read(const ConfigTable& table, const std::string& name, const MillraceOption* declared,
               const std::vector<std::string>& others, const ConfigPlace& place);
-  void check_plugin_name(const char* kind, const ConfigTable& table, const std::string& name,
-                         const MillraceOption* options);
+  void check_plugin_name(const std::string& path, const char* kind, const std::string& name,
+                         const ConfigPlace& place);
+  void check_plugin_key(const std::string& table_name, const char* kind, const ConfigTable& table,
+                        const MillraceOption* options);
+  void check_transport(const std::string& name, const ConfigEntry& entry);
   const ConfigTable& table_of(const PluginRequest& request);
   void unquoted_default(const std::string& path, const ConfigTable& table,
                         const MillraceOption* declared);
@@ -226,35 +229,42 @@ std::vector<Settings::Instance> Checker::instances() {
   return result;
 }
 
-/// A plugin's name is a file's name: letters, digits, "_" and "-".
-bool is_plugin_name(const std::string& name) { return quoted_key(name) == name; }
+// A plugin's name is a file's name: letters, digits, "_" and "-".
+void Checker::check_plugin_name(const std::string& path, const char* kind, const std::string& name,
+                                const ConfigPlace& place) {
+  if (quoted_key(name) == name) return;
+  fail(place, concat(path, ": expected the NAME of ", kind, "/NAME.so in a plugin folder, found \"",
+                     name, "\""));
+}
 
-void Checker::check_plugin_name(const char* kind, const ConfigTable& table, const std::string& name,
-                                const MillraceOption* options) {
+void Checker::check_plugin_key(const std::string& table_name, const char* kind,
+                               const ConfigTable& table, const MillraceOption* options) {
   const auto* entry = table.find("plugin");
   if (entry == nullptr) return;
   Values values;
-  value(values, name + ".plugin", *find_option(options, "plugin"), *entry);
-  if (values.empty() || is_plugin_name(std::get<std::string>(values.begin()->second))) return;
-  fail(entry->value.place,
-       concat(name, ".plugin: expected the NAME of ", kind, "/NAME.so in a plugin folder, found \"",
-              std::get<std::string>(values.begin()->second), "\""));
+  const auto path = table_name + ".plugin";
+  value(values, path, *find_option(options, "plugin"), *entry);
+  if (values.empty()) return;
+  check_plugin_name(path, kind, std::get<std::string>(values.begin()->second), entry->value.place);
+}
+
+void Checker::check_transport(const std::string& name, const ConfigEntry& entry) {
+  const auto path = "transport." + quoted_key(name);
+  const auto* table = std::get_if<ConfigTable>(&entry.value.value);
+  if (table == nullptr) {
+    fail(entry.key, path + " stands in the table of one transport, such as [transport.kafka]");
+  } else if (table->find("plugin") != nullptr) {
+    check_plugin_key(path, tables::transport, *table, transport_options());
+  } else {
+    check_plugin_name(path, tables::transport, name, entry.key);
+  }
 }
 
 void Checker::check_plugin_names() {
-  for (const auto& [kind, options] : {std::pair(tables::coordination, coordination_options()),
-                                      std::pair(tables::storage, storage_options())}) {
-    check_plugin_name(kind, top(kind), kind, options);
-  }
-  for (const auto& [name, entry] : top(tables::transport).entries()) {
-    if (const auto* table = std::get_if<ConfigTable>(&entry.value.value)) {
-      check_plugin_name(tables::transport, *table, "transport." + quoted_key(name),
-                        transport_options());
-    } else {
-      fail(entry.key, concat("transport.", quoted_key(name),
-                             " stands in the table of one transport, such as [transport.kafka]"));
-    }
-  }
+  check_plugin_key(tables::coordination, tables::coordination, top(tables::coordination),
+                   coordination_options());
+  check_plugin_key(tables::storage, tables::storage, top(tables::storage), storage_options());
+  for (const auto& [name, entry] : top(tables::transport).entries()) check_transport(name, entry);
 }
 
 void Checker::check_compression() {
@@ -267,6 +277,10 @@ void Checker::check_compression() {
     if (key == "plugins") {
       Values values;
       value(values, "compression.plugins", *compression_options(), entry);
+      if (values.empty()) continue;
+      for (const auto& name : std::get<std::vector<std::string>>(values.begin()->second)) {
+        check_plugin_name("compression.plugins", tables::compression, name, entry.value.place);
+      }
     } else if (!std::holds_alternative<ConfigTable>(entry.value.value)) {
       unknown(entry, tables::compression, key, {"plugins"});
     } else if (!contains(loaded, key)) {

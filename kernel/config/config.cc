@@ -20,14 +20,17 @@ namespace fs = std::filesystem;
 constexpr std::string_view default_transport = "kafka";
 
 std::expected<ConfigTable, ConfigError> read_config_file(const std::string& path) {
+  std::error_code none;
+  if (fs::is_directory(path, none)) {
+    return std::unexpected(ConfigError{{.source = path}, "this is a folder, expected a file"});
+  }
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file || fs::is_directory(path)) {
-    const char* reason = errno == 0 ? "not a regular file" : std::strerror(errno);
-    return std::unexpected(
-        ConfigError{{.source = path}, std::string("cannot read this file: ") + reason});
+  if (!file) {
+    return std::unexpected(ConfigError{
+        {.source = path}, std::string("cannot read this file: ") + std::strerror(errno)});
   }
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   return read_toml(text, path);
 }
 

@@ -123,8 +123,11 @@ std::expected<ConfigTable, ConfigError> read_toml(std::string_view text, const s
   const auto document = toml::parse(text, name);
   if (!document) {
     const auto& error = document.error();
-    return std::unexpected(
-        ConfigError{place_of(error.source(), name), std::string(error.description())});
+    std::string message(error.description());
+    if (message.find("redefine") != std::string::npos) {
+      message += "; a key or table stands once in a file (a later file or --set may replace it)";
+    }
+    return std::unexpected(ConfigError{place_of(error.source(), name), std::move(message)});
   }
   return table_of(document.table(), name);
 }

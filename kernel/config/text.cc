@@ -11,6 +11,11 @@ std::string number_text(double number) {
   return {text, end};
 }
 
+namespace {
+/// From this many letters on, the front of a name stands for the name: "warn" for "warning".
+constexpr std::size_t shortened_min = 3;
+}  // namespace
+
 // Optimal string alignment: three rows of the usual table.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1);
@@ -38,7 +43,8 @@ std::optional<std::string> nearest(std::string_view name,
   std::optional<std::string> best;
   std::size_t best_distance = slips_max + 1;
   for (const auto& candidate : candidates) {
-    const auto distance = edit_distance(name, candidate);
+    const bool shortened = name.size() >= shortened_min && candidate.starts_with(name);
+    const auto distance = shortened ? 1 : edit_distance(name, candidate);
     if (distance < best_distance && distance < std::max(name.size(), candidate.size())) {
       best = candidate;
       best_distance = distance;
