@@ -1,0 +1,138 @@
+#include "checkpoints.h"
+
+#include <charconv>
+
+#include "text.h"
+
+namespace millrace::filelog {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> file_names{
+    "recovery-point-offset-checkpoint",
+    "replication-offset-checkpoint",
+    "log-start-offset-checkpoint",
+};
+constexpr std::array all_kinds{CheckpointKind::recovery_point, CheckpointKind::high_watermark,
+                               CheckpointKind::log_start};
+
+template <class T>
+bool parse_number(std::string_view text, T& value) {
+  const auto* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc{} && at == end;
+}
+
+// Takes the next line off the front of `text`.
+std::string_view take_line(std::string_view& text) {
+  const auto end = std::min(text.find('\n'), text.size());
+  auto line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+bool parse_line(std::string_view line, TopicPartition& partition, Offset& offset) {
+  const auto second = line.rfind(' ');
+  if (second == std::string_view::npos || second == 0) return false;
+  const auto first = line.rfind(' ', second - 1);
+  if (first == std::string_view::npos || first == 0) return false;
+  partition.topic = line.substr(0, first);
+  return parse_number(line.substr(first + 1, second - first - 1), partition.partition) &&
+         parse_number(line.substr(second + 1), offset.value);
+}
+
+}  // namespace
+
+std::string write_checkpoint(const std::map<TopicPartition, Offset>& offsets) {
+  auto text = say("0\n", offsets.size(), "\n");
+  for (const auto& [partition, offset] : offsets) {
+    text += say(partition.topic, " ", partition.partition, " ", offset.value, "\n");
+  }
+  return text;
+}
+
+Result<std::map<TopicPartition, Offset>> read_checkpoint(std::string_view text,
+                                                         const std::string& path) {
+  if (take_line(text) != "0") return Error{Errc::corrupt, path + ": line 1: expected version 0"};
+  std::size_t count = 0;
+  if (!parse_number(take_line(text), count)) {
+    return Error{Errc::corrupt, path + ": line 2: expected the number of lines"};
+  }
+  std::map<TopicPartition, Offset> offsets;
+  for (std::size_t at = 0; at < count; ++at) {
+    TopicPartition partition;
+    Offset offset;
+    const auto line = take_line(text);
+    if (!parse_line(line, partition, offset)) {
+      return Error{Errc::corrupt, say(path, ": line ", at + 3,
+                                      ": expected 'topic partition offset', found '", line, "'")};
+    }
+    offsets[std::move(partition)] = offset;
+  }
+  return offsets;
+}
+
+Result<> Checkpoints::load(std::vector<Error>& unreadable) {
+  const std::lock_guard lock(mutex_);
+  for (const auto kind : all_kinds) {
+    const auto path = folder_ + "/" + std::string(file_names[static_cast<std::size_t>(kind)]);
+    const auto content = read_file(files_, path);
+    if (!content) {
+      if (content.error().code == Errc::not_found) continue;
+      return content.error();
+    }
+    auto offsets = read_checkpoint(content->text(), path);
+    if (offsets) {
+      of(kind) = std::move(*offsets);
+    } else {
+      unreadable.push_back(std::move(offsets).error());
+    }
+  }
+  return {};
+}
+
+std::optional<Offset> Checkpoints::find(CheckpointKind kind, const TopicPartition& partition) {
+  const std::lock_guard lock(mutex_);
+  const auto found = of(kind).find(partition);
+  return found == of(kind).end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<PartitionOffset> Checkpoints::all(CheckpointKind kind) {
+  const std::lock_guard lock(mutex_);
+  std::vector<PartitionOffset> offsets;
+  offsets.reserve(of(kind).size());
+  for (const auto& [partition, offset] : of(kind)) offsets.push_back({partition, offset});
+  return offsets;
+}
+
+Result<> Checkpoints::put(CheckpointKind kind, const std::vector<PartitionOffset>& offsets,
+                          const Claimable& claimable) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& wanted : offsets) of(kind)[wanted.partition] = claimable(wanted);
+  return store(kind);
+}
+
+Result<> Checkpoints::lower_recovery_point(const TopicPartition& partition, Offset offset) {
+  const std::lock_guard lock(mutex_);
+  auto& points = of(CheckpointKind::recovery_point);
+  const auto found = points.find(partition);
+  if (found == points.end() || found->second <= offset) return {};
+  found->second = offset;
+  return store(CheckpointKind::recovery_point);
+}
+
+Result<> Checkpoints::forget(const TopicPartition& partition) {
+  const std::lock_guard lock(mutex_);
+  for (const auto kind : all_kinds) {
+    if (of(kind).erase(partition) > 0) MR_CHECK(store(kind));
+  }
+  return {};
+}
+
+Result<> Checkpoints::store(CheckpointKind kind) {
+  const auto path = folder_ + "/" + std::string(file_names[static_cast<std::size_t>(kind)]);
+  return replace_file(files_, path, as_bytes(write_checkpoint(of(kind))));
+}
+
+}  // namespace millrace::filelog

@@ -1,0 +1,57 @@
+// The offsets that a data directory keeps for its partitions, one text file a kind, in Kafka's
+// format: "0", the number of lines, then "topic partition offset" lines.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <millrace/environment.h>
+#include <millrace/storage.h>
+
+namespace millrace::filelog {
+
+/// The text of a checkpoint file, and back. Errc::corrupt says which line.
+std::string write_checkpoint(const std::map<TopicPartition, Offset>& offsets);
+Result<std::map<TopicPartition, Offset>> read_checkpoint(std::string_view text,
+                                                         const std::string& path);
+
+/// All kinds. A change is on disk when a call returns.  [any thread; may block on the disk]
+class Checkpoints {
+ public:
+  Checkpoints(FileSystem& files, std::string data_folder)
+      : files_(files), folder_(std::move(data_folder)) {}
+
+  /// Reads the files. One that is missing or unreadable counts as empty, for then everything is
+  /// checked; `unreadable` names it.
+  Result<> load(std::vector<Error>& unreadable);
+  std::optional<Offset> find(CheckpointKind kind, const TopicPartition& partition);
+  std::vector<PartitionOffset> all(CheckpointKind kind);
+  /// Replaces the offsets of those partitions by what `claimable` makes of them; it is asked while
+  /// no other change can come between.
+  using Claimable = std::function<Offset(const PartitionOffset& wanted)>;
+  Result<> put(CheckpointKind kind, const std::vector<PartitionOffset>& offsets,
+               const Claimable& claimable);
+  /// Lowers a recovery point that is beyond `offset`.
+  Result<> lower_recovery_point(const TopicPartition& partition, Offset offset);
+  Result<> forget(const TopicPartition& partition);
+
+ private:
+  static constexpr std::size_t kinds = 3;
+
+  Result<> store(CheckpointKind kind);
+  std::map<TopicPartition, Offset>& of(CheckpointKind kind) {
+    return offsets_[static_cast<std::size_t>(kind)];
+  }
+
+  FileSystem& files_;
+  const std::string folder_;
+  std::mutex mutex_;  // also serialises the writing of the files
+  std::array<std::map<TopicPartition, Offset>, kinds> offsets_;
+};
+
+}  // namespace millrace::filelog

@@ -1,0 +1,395 @@
+#include "file_log.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "aux_files.h"
+#include "names.h"
+#include "text.h"
+
+namespace millrace::filelog {
+
+namespace {
+
+// How far behind a read's limit in bytes its end may be looked for: an index interval, and heads.
+constexpr std::uint64_t scan_margin_bytes = 64 * 1024;
+
+Error out_of_range(const std::string& folder, std::string_view what, Offset offset, Offset start,
+                   Offset end) {
+  return {Errc::out_of_range, say(folder, ": ", what, " offset ", offset.value, "; the log has ",
+                                  start.value, " to ", end.value)};
+}
+
+}  // namespace
+
+FileLog::FileLog(Environment& environment, Shard& shard, std::string folder, LogOptions options,
+                 RecoveredLog recovered, std::shared_ptr<OpenMark> mark, LowerRecoveryPoint lower)
+    : environment_(environment),
+      shard_(shard),
+      folder_(std::move(folder)),
+      options_(options),
+      mark_(std::move(mark)),
+      lower_recovery_point_(std::move(lower)),
+      segments_(std::move(recovered.segments)),
+      start_(recovered.start),
+      end_(recovered.end),
+      recovery_point_(recovered.end) {
+  mark_->recovery_point = recovery_point_.value;
+}
+
+Result<> FileLog::usable() const {
+  if (closed_) return Error{Errc::closed, folder_ + ": the log is closed"};
+  if (failed_) return *failed_;
+  return {};
+}
+
+SegmentSource FileLog::source(Offset base, Offset next) const {
+  return {folder_, base, next, options_.index_interval_bytes};
+}
+
+std::size_t FileLog::segment_at(Offset offset) const {
+  const auto behind = std::ranges::upper_bound(segments_, offset, {},
+                                               [](const auto& segment) { return segment->base(); });
+  return behind == segments_.begin() ? 0 : static_cast<std::size_t>(behind - segments_.begin() - 1);
+}
+
+Offset FileLog::next_of(std::size_t at) const {
+  return at + 1 < segments_.size() ? segments_[at + 1]->base() : end_;
+}
+
+// ---- appending ----
+
+Result<> FileLog::check_order(std::span<const BatchParts> batches) const {
+  if (batches.empty()) return Error{Errc::invalid_argument, folder_ + ": an append of nothing"};
+  auto due = end_;
+  for (const auto& batch : batches) {
+    if (batch.base_offset < due || batch.last_offset < batch.base_offset) {
+      return Error{Errc::internal,
+                   say(folder_, ": append of offsets ", batch.base_offset.value, " to ",
+                       batch.last_offset.value, " where ", due.value, " or more is due")};
+    }
+    due = batch.last_offset + 1;
+  }
+  return {};
+}
+
+Result<Ticket> FileLog::append(std::span<const BatchParts> batches) {
+  MR_CHECK(usable());
+  MR_CHECK(check_order(batches));
+  const auto now = environment_.clock().wall();
+  if (!active().has_room(batches, options_, now)) {
+    MR_CHECK(start_segment(active().bytes() > 0 ? end_ : batches.front().base_offset));
+  }
+  bool broken = false;
+  auto appended = active().append(batches, now, broken);
+  if (!appended) {
+    if (broken) failed_ = appended.error();
+    return appended.error();
+  }
+  end_ = active().end();
+  return Ticket{++tickets_};
+}
+
+Task<> FileLog::written(Ticket /*ticket*/) { co_return {}; }
+
+Result<> FileLog::roll() {
+  MR_CHECK(usable());
+  return active().bytes() > 0 ? start_segment(end_) : Result<>();
+}
+
+Result<> FileLog::start_segment(Offset base) {
+  if (active().bytes() == 0 && active().base() == base) return {};
+  MR_TRY(auto segment,
+         Segment::create(environment_.files(), source(base, {}), environment_.clock().wall()));
+  folder_changed_ = true;
+  if (active().bytes() == 0) {
+    discard(std::span(&segments_.back(), 1));
+    segments_.pop_back();
+  } else {
+    active().complete(base);
+    spawn(shard_, flush_rolled(), "flush of a rolled segment of " + folder_);
+  }
+  segments_.push_back(std::move(segment));
+  return {};
+}
+
+// ---- reading ----
+
+Task<> FileLog::load(SegmentPointer segment) {
+  auto work = [&files = environment_.files(), modified = segment->modified(),
+               from = source(segment->base(), next_of(segment_at(segment->base())))] {
+    return Segment::load(files, from, modified);
+  };
+  auto fresh = co_await on_worker(environment_.workers(), std::move(work));
+  const auto place = std::ranges::find(segments_, segment);
+  if (place == segments_.end()) co_return {};  // trimmed or cut meanwhile
+  if (!fresh) co_return fresh.error();
+  *place = std::move(*fresh);
+  co_return {};
+}
+
+Task<Payload> FileLog::read(ReadRequest request) {
+  if (closed_) co_return Error{Errc::closed, folder_ + ": the log is closed"};
+  if (request.from < start_ || request.from > end_) {
+    co_return out_of_range(folder_, "read from", request.from, start_, end_);
+  }
+  Payload payload;
+  auto from = request.from;
+  while (!closed_ && from >= start_ && from < std::min(request.limit, end_)) {
+    const auto segment = segments_[segment_at(from)];
+    if (!segment->loaded()) {
+      MR_CO_CHECK(co_await load(segment));
+      continue;
+    }
+    const auto plan = segment->plan_read(from, request.limit, request.bytes_max - payload.size(),
+                                         request.at_least_one && payload.empty());
+    MR_CO_TRY(const auto found, co_await find_and_bring_in(plan));
+    payload.add(FileRange{plan.file, found.position, found.bytes});
+    if (!found.to_end || payload.size() >= request.bytes_max) break;
+    const auto next = std::ranges::upper_bound(segments_, segment->base(), {},
+                                               [](const auto& other) { return other->base(); });
+    if (next == segments_.end()) break;
+    from = (*next)->base();
+  }
+  co_return payload;
+}
+
+Task<FoundRange> FileLog::find_and_bring_in(ReadPlan plan) {
+  const auto span = std::min(plan.file_end - plan.scan_from,
+                             std::min(plan.bytes_max, plan.file_end) + scan_margin_bytes);
+  if (plan.file->resident(plan.scan_from, span)) co_return find_range(plan);
+  auto work = [plan = std::move(plan)]() -> Result<FoundRange> {
+    MR_TRY(const auto found, find_range(plan));
+    MR_CHECK(bring_in(*plan.file, found.position, found.position + found.bytes));
+    return found;
+  };
+  co_return co_await on_worker(environment_.workers(), std::move(work));
+}
+
+Task<BatchPosition> FileLog::batch_at(Timestamp time) {
+  auto from = start_;
+  while (!closed_ && from < end_) {
+    const auto at = segment_at(from);
+    const auto segment = segments_[at];
+    const auto next = next_of(at);
+    const auto newest = segment->max_timestamp();
+    if (newest.ms < 0 || newest >= time) {
+      if (!segment->loaded()) {
+        MR_CO_CHECK(co_await load(segment));
+        continue;
+      }
+      auto work = [file = segment->file(), scan_from = segment->scan_for(time),
+                   file_end = segment->bytes(), time, from]() -> Result<Offset> {
+        EntryScanner scanner(*file, scan_from, file_end);
+        while (true) {
+          MR_TRY(const auto entry, scanner.next());
+          if (!entry) return Offset{};
+          if (entry->last >= from && entry->max_timestamp >= time) return entry->base;
+        }
+      };
+      MR_CO_TRY(const auto found, co_await on_worker(environment_.workers(), std::move(work)));
+      if (found.value >= 0) co_return BatchPosition{std::max(found, start_)};
+    }
+    from = std::max(next, start_);
+  }
+  co_return BatchPosition{};
+}
+
+// ---- durability ----
+
+Task<> FileLog::flush(Offset up_to) {
+  while (recovery_point_ < std::min(up_to, end_)) {
+    MR_CO_CHECK(usable());
+    if (flushing_) {
+      MR_CO_CHECK(co_await flushed_.wait());
+      continue;
+    }
+    MR_CO_CHECK(co_await flush_all());
+  }
+  co_return {};
+}
+
+// Brings everything that is written by now to the disk. One at a time: those who ask meanwhile
+// share the next one.
+Task<> FileLog::flush_all() {
+  const auto target = end_;
+  const auto cuts = cuts_;
+  std::vector<SegmentPointer> dirty;
+  std::vector<SyncPlan> plans;
+  for (const auto& segment : segments_) {
+    if (!segment->dirty()) continue;
+    segment->set_dirty(false);
+    dirty.push_back(segment);
+    plans.push_back(segment->plan_sync());
+  }
+  auto work = [&files = environment_.files(), plans,
+               folder = std::exchange(folder_changed_, false) ? folder_ : ""]() -> Result<> {
+    for (const auto& plan : plans) MR_CHECK(carry_out(files, plan));
+    return folder.empty() ? Result<>() : files.sync_folder(folder);
+  };
+  flushing_ = true;
+  auto result = co_await on_worker(environment_.workers(), std::move(work));
+  flushing_ = false;
+  flushed_.notify_all();
+  if (!result) {
+    // The system may have dropped what it could not write: only a restart, which checks, can tell.
+    if (result.error().code != Errc::cancelled) failed_ = result.error();
+    for (const auto& segment : dirty) segment->set_dirty(true);
+    folder_changed_ = true;
+    co_return result.error();
+  }
+  if (cuts != cuts_) co_return {};
+  for (std::size_t at = 0; at < dirty.size(); ++at) dirty[at]->synced(plans[at]);
+  recovery_point_ = std::max(recovery_point_, target);
+  mark_->recovery_point = recovery_point_.value;
+  co_return {};
+}
+
+Task<> FileLog::flush_rolled() {
+  MR_CO_TRY(const auto pass, background_.enter());
+  const auto up_to = end_;
+  co_return co_await flush(up_to);
+}
+
+Task<> FileLog::close() {
+  if (closed_) co_return {};
+  MR_CO_CHECK(co_await background_.close());
+  MR_CO_CHECK(usable());
+  active().complete({});
+  while (recovery_point_ < end_ || folder_changed_ ||
+         std::ranges::any_of(segments_, [](const auto& segment) { return segment->dirty(); })) {
+    MR_CO_CHECK(usable());
+    if (flushing_) {
+      MR_CO_CHECK(co_await flushed_.wait());
+    } else {
+      MR_CO_CHECK(co_await flush_all());
+    }
+  }
+  closed_ = true;
+  segments_.clear();
+  mark_->closed_clean = true;
+  mark_.reset();
+  co_return {};
+}
+
+// ---- cutting ----
+
+// Before a tail goes, the checkpoint must not claim it: what replaces it would count as checked.
+Result<> FileLog::forget_durable(Offset from) {
+  ++cuts_;
+  if (recovery_point_ <= from) return {};
+  recovery_point_ = from;
+  mark_->recovery_point = from.value;
+  return lower_recovery_point_(from);
+}
+
+// Renames first, oldest first, so that what a crash leaves behind is a log; the files go later.
+// Readers that hold one keep it.
+void FileLog::discard(std::span<const SegmentPointer> segments) {
+  auto& files = environment_.files();
+  std::vector<std::string> doomed;
+  for (const auto& segment : segments) {
+    for (const auto suffix : {log_suffix, offset_index_suffix, time_index_suffix, aborted_suffix}) {
+      auto gone = segment->path(suffix) + std::string(deleted_mark);
+      if (files.rename(segment->path(suffix), gone)) doomed.push_back(std::move(gone));
+    }
+  }
+  folder_changed_ = true;
+  environment_.workers().submit([&files, doomed = std::move(doomed)] {
+    for (const auto& path : doomed) (void)files.remove(path);
+  });
+}
+
+Result<> FileLog::truncate_from(Offset first_removed) {
+  MR_CHECK(usable());
+  if (first_removed >= end_) return {};
+  if (first_removed < start_) {
+    return out_of_range(folder_, "truncation to", first_removed, start_, end_);
+  }
+  MR_CHECK(forget_durable(first_removed));
+  const auto at = segment_at(first_removed);
+  if (!segments_[at]->loaded()) {
+    MR_TRY(segments_[at],
+           Segment::load(environment_.files(), source(segments_[at]->base(), next_of(at)),
+                         segments_[at]->modified()));
+  }
+  MR_CHECK(segments_[at]->truncate(environment_.files(), first_removed));
+  discard(std::span(segments_).subspan(at + 1));
+  segments_.resize(at + 1);
+  end_ = first_removed;
+  return {};
+}
+
+Result<> FileLog::trim_before(Offset first_kept) {
+  MR_CHECK(usable());
+  if (first_kept <= start_) return {};
+  if (first_kept > end_) return out_of_range(folder_, "trim to", first_kept, start_, end_);
+  start_ = first_kept;
+  std::size_t whole = 0;
+  while (whole + 1 < segments_.size() && next_of(whole) <= first_kept) ++whole;
+  if (whole == 0) return {};
+  discard(std::span(segments_).first(whole));
+  segments_.erase(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(whole));
+  return {};
+}
+
+Result<> FileLog::reset_to(Offset start) {
+  MR_CHECK(usable());
+  MR_CHECK(forget_durable(std::min(start, start_)));
+  discard(segments_);
+  segments_.clear();
+  MR_TRY(auto segment,
+         Segment::create(environment_.files(), source(start, {}), environment_.clock().wall()));
+  segments_.push_back(std::move(segment));
+  start_ = end_ = start;
+  return {};
+}
+
+// ---- the rest ----
+
+std::vector<SegmentInfo> FileLog::segments() const {
+  std::vector<SegmentInfo> infos;
+  infos.reserve(segments_.size());
+  for (std::size_t at = 0; at < segments_.size(); ++at) {
+    const auto& segment = *segments_[at];
+    infos.push_back({.base = segment.base(),
+                     .next = next_of(at),
+                     .bytes = segment.bytes(),
+                     .max_timestamp = segment.max_timestamp(),
+                     .modified = segment.modified(),
+                     .active = at + 1 == segments_.size()});
+  }
+  return infos;
+}
+
+LogBounds FileLog::bounds() const noexcept {
+  LogBounds bounds{.start = start_, .end = end_, .recovery_point = recovery_point_};
+  for (const auto& segment : segments_) bounds.bytes += segment->bytes();
+  return bounds;
+}
+
+Task<> FileLog::aux_turn() {
+  while (aux_busy_) MR_CO_CHECK(co_await aux_free_.wait());
+  co_return {};
+}
+
+Task<std::vector<AuxEntry>> FileLog::aux(AuxKind kind) {
+  auto work = [&files = environment_.files(), folder = folder_, kind] {
+    return read_aux(files, folder, kind);
+  };
+  co_return co_await on_worker(environment_.workers(), std::move(work));
+}
+
+Task<> FileLog::put_aux(AuxKind kind, Offset at, Buffer value) {
+  MR_CO_CHECK(usable());
+  MR_CO_CHECK(co_await aux_turn());
+  aux_busy_ = true;
+  auto work = [&files = environment_.files(), folder = folder_, kind, at,
+               value = std::move(value)] { return write_aux(files, folder, kind, at, value); };
+  auto result = co_await on_worker(environment_.workers(), std::move(work));
+  aux_busy_ = false;
+  aux_free_.notify_all();
+  co_return result;
+}
+
+}  // namespace millrace::filelog

@@ -1,0 +1,104 @@
+// The log of one partition: its segments in order.  [partition's shard]
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <millrace/environment.h>
+#include <millrace/storage.h>
+
+#include "recovery.h"
+#include "segment.h"
+
+namespace millrace::filelog {
+
+/// Held by a log from before it is opened until it is closed; the storage watches it.  [any thread]
+class OpenMark {
+ public:
+  explicit OpenMark(std::shared_ptr<std::atomic<unsigned>> lost) : lost_(std::move(lost)) {}
+  ~OpenMark() {
+    if (!closed_clean) ++*lost_;
+  }
+  OpenMark(const OpenMark&) = delete;
+  OpenMark& operator=(const OpenMark&) = delete;
+
+  /// What a checkpoint may claim to be on disk.
+  std::atomic<std::int64_t> recovery_point = 0;
+  /// A close has brought everything to the disk. Else the log counts as lost.
+  std::atomic<bool> closed_clean = false;
+
+ private:
+  std::shared_ptr<std::atomic<unsigned>> lost_;
+};
+
+class FileLog final : public PartitionLog {
+ public:
+  /// Makes the checkpoint claim no more than `offset` durable. Blocks on the disk.
+  using LowerRecoveryPoint = std::function<Result<>(Offset offset)>;
+
+  FileLog(Environment& environment, Shard& shard, std::string folder, LogOptions options,
+          RecoveredLog recovered, std::shared_ptr<OpenMark> mark, LowerRecoveryPoint lower);
+
+  Result<Ticket> append(std::span<const BatchParts> batches) override;
+  Task<> written(Ticket ticket) override;
+  Task<Payload> read(ReadRequest request) override;
+  Task<BatchPosition> batch_at(Timestamp time) override;
+  Task<> flush(Offset up_to) override;
+  Result<> truncate_from(Offset first_removed) override;
+  Result<> trim_before(Offset first_kept) override;
+  Result<> roll() override;
+  Result<> reset_to(Offset start) override;
+  std::vector<SegmentInfo> segments() const override;
+  LogBounds bounds() const noexcept override;
+  Task<std::vector<AuxEntry>> aux(AuxKind kind) override;
+  Task<> put_aux(AuxKind kind, Offset at, Buffer value) override;
+  Task<> close() override;
+
+ private:
+  using SegmentPointer = std::shared_ptr<Segment>;
+
+  Segment& active() const { return *segments_.back(); }
+  Result<> usable() const;
+  Result<> check_order(std::span<const BatchParts> batches) const;
+  SegmentSource source(Offset base, Offset next) const;
+  /// The segment that has `offset`, or would have it.
+  std::size_t segment_at(Offset offset) const;
+  Offset next_of(std::size_t at) const;
+  /// Puts `segment`, with its indexes, in its own place; does nothing when it is no longer there.
+  Task<> load(SegmentPointer segment);
+  Task<FoundRange> find_and_bring_in(ReadPlan plan);
+  Result<> start_segment(Offset base);
+  Result<> forget_durable(Offset from);
+  void discard(std::span<const SegmentPointer> segments);
+  Task<> flush_all();
+  Task<> flush_rolled();
+  Task<> aux_turn();
+
+  Environment& environment_;
+  Shard& shard_;
+  const std::string folder_;
+  const LogOptions options_;
+  std::shared_ptr<OpenMark> mark_;
+  LowerRecoveryPoint lower_recovery_point_;
+
+  std::vector<SegmentPointer> segments_;  // never empty; the last one is active
+  Offset start_;
+  Offset end_;
+  Offset recovery_point_;
+  std::uint64_t tickets_ = 0;
+  std::uint64_t cuts_ = 0;  // truncations so far: a flush that was overtaken by one proves nothing
+  std::optional<Error> failed_;  // what is on disk is unknown: nothing is written any more
+  bool folder_changed_ = false;
+  bool closed_ = false;
+  bool flushing_ = false;
+  Event flushed_;
+  bool aux_busy_ = false;
+  Event aux_free_;
+  Gate background_;
+};
+
+}  // namespace millrace::filelog

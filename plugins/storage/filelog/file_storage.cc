@@ -1,0 +1,222 @@
+#include "file_storage.h"
+
+#include "names.h"
+#include "recovery.h"
+#include "text.h"
+
+namespace millrace::filelog {
+
+namespace {
+
+constexpr std::string_view lock_file = ".lock";
+/// Kafka's name for the mark of a clean stop, and its content.
+constexpr std::string_view clean_mark = ".kafka_cleanshutdown";
+constexpr std::string_view clean_mark_content = "{\"version\":0,\"brokerEpoch\":-1}";
+
+}  // namespace
+
+// ---- the directory ----
+
+Task<> FileStorage::lock() {
+  auto work = [this] { return take_folder(); };
+  co_return co_await on_worker(environment_.workers(), work);
+}
+
+Result<> FileStorage::take_folder() {
+  auto& files = environment_.files();
+  MR_CHECK(files.make_folders(folder_));
+  MR_TRY(auto owned, files.lock(folder_ + "/" + std::string(lock_file)));
+  MR_TRY(const bool clean, consume_clean_mark());
+  std::vector<Error> unreadable;
+  MR_CHECK(checkpoints_.load(unreadable));
+  for (const auto& error : unreadable) {
+    log_.warning("a checkpoint file cannot be read; its partitions will be checked as a whole",
+                 {{"reason", to_string(error)}});
+  }
+  MR_CHECK(remove_doomed_folders());
+  const std::lock_guard lock(mutex_);
+  owned_ = std::move(owned);
+  started_clean_ = clean;
+  return {};
+}
+
+// The mark is used up before any log is opened: a crash from here on is a crash.
+Result<bool> FileStorage::consume_clean_mark() {
+  auto& files = environment_.files();
+  auto removed = files.remove(folder_ + "/" + std::string(clean_mark));
+  if (!removed) {
+    return removed.error().code == Errc::not_found ? Result<bool>(false) : removed.error();
+  }
+  MR_CHECK(files.sync_folder(folder_));
+  return true;
+}
+
+Result<> FileStorage::remove_doomed_folders() {
+  auto& files = environment_.files();
+  MR_TRY(const auto listing, files.list(folder_));
+  for (const auto& file : listing) {
+    if (!file.is_folder || !is_doomed_folder(file.name)) continue;
+    MR_CHECK(files.remove_tree(folder_ + "/" + file.name));
+  }
+  return {};
+}
+
+Task<std::vector<FoundPartition>> FileStorage::list() {
+  auto work = [this] { return find_partitions(); };
+  co_return co_await on_worker(environment_.workers(), work);
+}
+
+Result<std::vector<FoundPartition>> FileStorage::find_partitions() {
+  auto& files = environment_.files();
+  MR_TRY(const auto listing, files.list(folder_));
+  std::vector<FoundPartition> found;
+  for (const auto& file : listing) {
+    if (!file.is_folder) continue;
+    auto partition = parse_partition_folder(file.name);
+    if (!partition) continue;
+    const auto id = read_topic_id(files, folder_ + "/" + file.name);
+    if (!id) {
+      log_.warning("a partition's topic id cannot be read; the partition is kept",
+                   {{"partition", file.name}, {"reason", to_string(id.error())}});
+    }
+    found.push_back({std::move(*partition), id ? *id : Uuid{}});
+  }
+  return found;
+}
+
+Task<> FileStorage::close() {
+  auto work = [this] { return give_folder_back(); };
+  co_return co_await on_worker(environment_.workers(), work);
+}
+
+Result<> FileStorage::give_folder_back() {
+  MR_TRY(const auto found, find_partitions());
+  const std::lock_guard lock(mutex_);
+  if (!owned_) return {};
+  bool clean = *lost_ == 0;
+  for (const auto& [partition, mark] : opened_) {
+    if (!mark.expired()) {
+      return Error{Errc::conflict, say(folder_, ": ", to_string(partition), " is still open")};
+    }
+  }
+  // After a crash, what nobody has opened since has not been checked.
+  for (const auto& entry : found) {
+    if (!started_clean_ && !opened_.contains(entry.partition)) clean = false;
+  }
+  if (clean) MR_CHECK(write_clean_mark());
+  owned_.reset();
+  return {};
+}
+
+Result<> FileStorage::write_clean_mark() {
+  return replace_file(environment_.files(), folder_ + "/" + std::string(clean_mark),
+                      as_bytes(clean_mark_content));
+}
+
+// ---- partitions ----
+
+Task<Opened> FileStorage::open(TopicPartition partition, LogOptions options) {
+  Shard& shard = co_await this_shard();
+  bool clean = false;
+  MR_CO_TRY(auto mark, mark_open(partition, clean));
+  // The work holds the mark too: a cancelled open ends when its recovery does.
+  auto work = [this, partition, options, clean, mark] {
+    return recover_log(partition, options, clean);
+  };
+  MR_CO_TRY(auto recovered, co_await on_worker(environment_.workers(), std::move(work)));
+  Opened opened{.created = recovered.created,
+                .checked_from = recovered.checked_from,
+                .bytes_cut = recovered.bytes_cut,
+                .cut_reason = recovered.cut_reason};
+  auto lower = [this, partition](Offset offset) {
+    return checkpoints_.lower_recovery_point(partition, offset);
+  };
+  opened.log = std::make_unique<FileLog>(environment_, shard, path_of(partition), options,
+                                         std::move(recovered), std::move(mark), std::move(lower));
+  co_return opened;
+}
+
+Result<std::shared_ptr<OpenMark>> FileStorage::mark_open(const TopicPartition& partition,
+                                                         bool& clean) {
+  const std::lock_guard lock(mutex_);
+  if (!owned_) return Error{Errc::internal, folder_ + ": not locked"};
+  const auto [place, first_time] = opened_.try_emplace(partition);
+  if (!place->second.expired()) {
+    return Error{Errc::conflict, say(folder_, ": ", to_string(partition), " is open already")};
+  }
+  clean = started_clean_ && first_time;
+  auto mark = std::make_shared<OpenMark>(lost_);
+  place->second = mark;
+  return mark;
+}
+
+Result<RecoveredLog> FileStorage::recover_log(const TopicPartition& partition,
+                                              const LogOptions& options, bool clean) {
+  const RecoveryRequest request{
+      .data_folder = folder_,
+      .partition = partition,
+      .options = options,
+      .clean = clean,
+      .recovery_point = checkpoints_.find(CheckpointKind::recovery_point, partition),
+      .log_start = checkpoints_.find(CheckpointKind::log_start, partition),
+      .now = environment_.clock().wall(),
+  };
+  MR_TRY(auto recovered, recover(environment_.files(), request));
+  if (!request.recovery_point || *request.recovery_point > recovered.end) {
+    // From now on a crash leaves a log whose recovery point is known.
+    const std::vector<PartitionOffset> point{{partition, recovered.end}};
+    MR_CHECK(checkpoints_.put(CheckpointKind::recovery_point, point,
+                              [](const PartitionOffset& wanted) { return wanted.offset; }));
+  }
+  return recovered;
+}
+
+Task<> FileStorage::remove(TopicPartition partition) {
+  auto work = [this, partition] { return remove_folder(partition); };
+  co_return co_await on_worker(environment_.workers(), work);
+}
+
+Result<> FileStorage::remove_folder(const TopicPartition& partition) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto opened = opened_.find(partition);
+    if (opened != opened_.end()) {
+      if (!opened->second.expired()) {
+        return Error{Errc::conflict, say(folder_, ": ", to_string(partition),
+                                         " is open; close it before it is removed")};
+      }
+      opened_.erase(opened);
+    }
+  }
+  auto& files = environment_.files();
+  MR_CHECK(checkpoints_.forget(partition));
+  const auto doomed = folder_ + "/" + doomed_folder(partition, environment_.random().uuid());
+  MR_CHECK(files.rename(path_of(partition), doomed));
+  MR_CHECK(files.sync_folder(folder_));
+  return files.remove_tree(doomed);
+}
+
+// ---- checkpoints ----
+
+// A log that was cut since the caller looked has less on disk than it says.
+Offset FileStorage::claimable(const PartitionOffset& wanted) {
+  const std::lock_guard lock(mutex_);
+  const auto opened = opened_.find(wanted.partition);
+  const auto mark = opened == opened_.end() ? nullptr : opened->second.lock();
+  return mark ? std::min(wanted.offset, Offset{mark->recovery_point}) : wanted.offset;
+}
+
+Task<> FileStorage::checkpoint(CheckpointKind kind, std::vector<PartitionOffset> offsets) {
+  auto work = [this, kind, offsets = std::move(offsets)] {
+    return checkpoints_.put(kind, offsets, [this, kind](const PartitionOffset& wanted) {
+      return kind == CheckpointKind::recovery_point ? claimable(wanted) : wanted.offset;
+    });
+  };
+  co_return co_await on_worker(environment_.workers(), std::move(work));
+}
+
+Task<std::vector<PartitionOffset>> FileStorage::checkpointed(CheckpointKind kind) {
+  co_return checkpoints_.all(kind);
+}
+
+}  // namespace millrace::filelog

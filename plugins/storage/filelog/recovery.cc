@@ -1,0 +1,306 @@
+#include "recovery.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "names.h"
+#include "text.h"
+
+namespace millrace::filelog {
+
+namespace {
+
+constexpr Offset everything{std::numeric_limits<std::int64_t>::max()};
+
+Offset base_of(const FileInfo& log_file) { return parse_offset_name(log_file.name)->offset; }
+
+class Recovery {
+ public:
+  Recovery(FileSystem& files, const RecoveryRequest& request)
+      : files_(files),
+        request_(request),
+        folder_(request.data_folder + "/" + to_string(request.partition)) {}
+
+  Result<RecoveredLog> run() {
+    MR_CHECK(find_or_make_folder());
+    MR_CHECK(check_topic_id());
+    MR_CHECK(finish_swaps());
+    MR_CHECK(remove_leftovers());
+    MR_CHECK(open_segments());
+    MR_CHECK(settle());
+    if (folder_changed_) MR_CHECK(files_.sync_folder(folder_));
+    return std::move(log_);
+  }
+
+ private:
+  using Listing = std::vector<FileInfo>;
+
+  Result<> find_or_make_folder();
+  Result<> check_topic_id();
+  Result<> finish_swaps();
+  Result<> finish_swap(Offset base, const Listing& listing);
+  Result<> remove_leftovers();
+  Result<std::vector<FileInfo>> log_files();
+  Result<> open_segments();
+  Result<> check_segments(const std::vector<FileInfo>& logs, std::size_t first);
+  Result<> cut(const std::vector<FileInfo>& logs, std::size_t at, std::uint64_t position,
+               std::uint64_t file_bytes, std::string reason);
+  Result<> refuse_unknown_damage(const File& file, const Damage& damage);
+  Result<> settle();
+  Result<> begin_at(Offset start);
+  Result<> remove_segment(Offset base);
+  Result<> remove(const std::string& name);
+  SegmentSource source(Offset base, Offset next) const {
+    return {folder_, base, next, request_.options.index_interval_bytes};
+  }
+  std::string path(std::string_view name) const { return folder_ + "/" + std::string(name); }
+
+  FileSystem& files_;
+  const RecoveryRequest& request_;
+  const std::string folder_;
+  RecoveredLog log_;
+  bool folder_changed_ = false;
+};
+
+Result<> Recovery::find_or_make_folder() {
+  const auto listing = files_.list(folder_);
+  if (listing) return {};
+  if (listing.error().code != Errc::not_found) return listing.error();
+  MR_CHECK(files_.make_folders(folder_));
+  MR_CHECK(files_.sync_folder(request_.data_folder));
+  log_.created = true;
+  return {};
+}
+
+Result<> Recovery::check_topic_id() {
+  const auto& expected = request_.options.topic_id;
+  if (expected.is_none()) return {};
+  MR_TRY(const auto found, read_topic_id(files_, folder_));
+  if (found == expected) return {};
+  if (!found.is_none()) {
+    return Error{Errc::conflict,
+                 say(folder_, ": holds topic id ", to_string(found), ", ", to_string(expected),
+                     " expected; another topic had this name, move its folder away")};
+  }
+  const auto text = say("version: 0\ntopic_id: ", to_string(expected), "\n");
+  return replace_file(files_, path(metadata_file), as_bytes(text));
+}
+
+// A compaction that had written everything: `.swap` files replace the segments that they were made
+// from. One that was still writing has left `.cleaned` files; its swaps are not complete.
+Result<> Recovery::finish_swaps() {
+  MR_TRY(const auto listing, files_.list(folder_));
+  Offset unfinished_from = everything;
+  for (const auto& file : listing) {
+    const auto name = parse_offset_name(file.name);
+    if (name && name->suffix.ends_with(cleaned_mark)) {
+      unfinished_from = std::min(unfinished_from, name->offset);
+    }
+  }
+  for (const auto& file : listing) {
+    const auto name = parse_offset_name(file.name);
+    if (!name || !name->suffix.ends_with(swap_mark)) continue;
+    const bool is_log = name->suffix == std::string(log_suffix) + std::string(swap_mark);
+    if (is_log && name->offset < unfinished_from) {
+      MR_CHECK(finish_swap(name->offset, listing));
+    } else {
+      MR_CHECK(remove(file.name));
+    }
+  }
+  return {};
+}
+
+Result<> Recovery::finish_swap(Offset base, const Listing& listing) {
+  const auto swap = path(offset_name(base, log_suffix)) + std::string(swap_mark);
+  Offset last = base;
+  {
+    MR_TRY(const auto file, files_.open(swap, OpenMode::read));
+    MR_TRY(const auto bytes, file->size());
+    EntryScanner scanner(*file, 0, bytes);
+    while (true) {
+      MR_TRY(const auto entry, scanner.next());
+      if (!entry) break;
+      last = entry->last;
+    }
+  }
+  for (const auto& file : listing) {
+    const auto name = parse_offset_name(file.name);
+    if (!name || name->suffix != log_suffix) continue;
+    if (name->offset > base && name->offset <= last) MR_CHECK(remove_segment(name->offset));
+  }
+  MR_CHECK(remove(offset_name(base, offset_index_suffix)));
+  MR_CHECK(remove(offset_name(base, time_index_suffix)));
+  return files_.rename(swap, path(offset_name(base, log_suffix)));
+}
+
+Result<> Recovery::remove_leftovers() {
+  MR_TRY(const auto listing, files_.list(folder_));
+  std::vector<Offset> bases;
+  for (const auto& file : listing) {
+    const auto name = parse_offset_name(file.name);
+    if (name && name->suffix == log_suffix) bases.push_back(name->offset);
+  }
+  for (const auto& file : listing) {
+    const auto name = parse_offset_name(file.name);
+    if (!name) continue;
+    const bool marked = name->suffix.ends_with(deleted_mark) ||
+                        name->suffix.ends_with(cleaned_mark) ||
+                        name->suffix.ends_with(temporary_mark);
+    const bool index = name->suffix == offset_index_suffix || name->suffix == time_index_suffix;
+    const bool orphan = index && std::ranges::find(bases, name->offset) == bases.end();
+    if (marked || orphan) MR_CHECK(remove(file.name));
+  }
+  return {};
+}
+
+Result<std::vector<FileInfo>> Recovery::log_files() {
+  MR_TRY(auto listing, files_.list(folder_));
+  std::erase_if(listing, [](const FileInfo& file) {
+    const auto name = parse_offset_name(file.name);
+    return file.is_folder || !name || name->suffix != log_suffix;
+  });
+  return listing;
+}
+
+Result<> Recovery::open_segments() {
+  MR_TRY(const auto logs, log_files());
+  if (logs.empty()) return begin_at(request_.log_start.value_or(Offset{0}));
+
+  const auto sound_below =
+      request_.clean ? everything : request_.recovery_point.value_or(base_of(logs[0]));
+  // The first segment to check: the one that holds the recovery point.
+  std::size_t first = logs.size() - 1;
+  while (first > 0 && base_of(logs[first]) > sound_below) --first;
+  for (std::size_t at = 0; at < first; ++at) {
+    MR_TRY(auto segment,
+           Segment::glance(files_, source(base_of(logs[at]), base_of(logs[at + 1])), logs[at]));
+    log_.segments.push_back(std::move(segment));
+  }
+  log_.checked_from = std::max(base_of(logs[first]), sound_below);
+  return check_segments(logs, first);
+}
+
+Result<> Recovery::check_segments(const std::vector<FileInfo>& logs, std::size_t first) {
+  const auto sound_below =
+      request_.clean ? everything : request_.recovery_point.value_or(Offset{0});
+  for (auto at = first; at < logs.size(); ++at) {
+    const bool last = at + 1 == logs.size();
+    const auto next = last ? Offset{} : base_of(logs[at + 1]);
+    std::optional<Damage> damage;
+    MR_TRY(auto segment, Segment::check(files_, source(base_of(logs[at]), next), logs[at].modified,
+                                        sound_below, damage));
+    segment->set_dirty(!request_.clean);
+    log_.segments.push_back(segment);
+    if (damage) {
+      if (!damage->torn) MR_CHECK(refuse_unknown_damage(*segment->file(), *damage));
+      return cut(logs, at, damage->position, logs[at].size, damage->what);
+    }
+    if (last) break;
+    if (request_.recovery_point && segment->end() < next) {
+      return cut(logs, at, segment->bytes(), logs[at].size,
+                 say(segment->file()->path(), ": ends at offset ", segment->end().value,
+                     ", the next segment starts at ", next.value));
+    }
+    segment->complete(next);
+  }
+  return {};
+}
+
+// Everything from `position` of segment `at` on goes: what stands behind a tear was never promised.
+Result<> Recovery::cut(const std::vector<FileInfo>& logs, std::size_t at, std::uint64_t position,
+                       std::uint64_t file_bytes, std::string reason) {
+  log_.bytes_cut = file_bytes - position;
+  for (auto later = logs.size() - 1; later > at; --later) {
+    log_.bytes_cut += logs[later].size;
+    MR_CHECK(remove_segment(base_of(logs[later])));
+  }
+  const auto& segment = log_.segments.back();
+  MR_CHECK(segment->file()->truncate(position));
+  segment->set_dirty(true);
+  log_.cut_reason = say(reason, "; cut to byte ", position, ", ", log_.bytes_cut, " bytes removed");
+  if (logs.size() - 1 > at) {
+    log_.cut_reason += say(", with ", logs.size() - 1 - at, " later segments");
+  }
+  return {};
+}
+
+// Behind a recovery point damage is the trace of a crash. Where no recovery point is known it may
+// be old, and what follows it may be all there is.
+Result<> Recovery::refuse_unknown_damage(const File& file, const Damage& damage) {
+  if (request_.recovery_point || request_.clean) return {};
+  return Error{
+      Errc::corrupt,
+      say(damage.what, "; no recovery point is known for ", to_string(request_.partition),
+          ", so this is not taken for a torn write and nothing is removed. Restore the file ",
+          file.path(), ", or cut it to ", damage.position, " bytes")};
+}
+
+Result<> Recovery::settle() {
+  log_.end = log_.segments.back()->end();
+  log_.start = log_.segments.front()->base();
+  if (request_.log_start) log_.start = std::max(log_.start, *request_.log_start);
+  if (log_.start > log_.end) {
+    for (const auto& segment : log_.segments) MR_CHECK(remove_segment(segment->base()));
+    log_.segments.clear();
+    MR_CHECK(begin_at(log_.start));
+    log_.end = log_.start;
+  }
+  log_.checked_from = std::min(log_.checked_from, log_.end);
+  // What was read may still be in the page cache alone.
+  for (const auto& segment : log_.segments) {
+    if (!segment->dirty()) continue;
+    const auto plan = segment->plan_sync();
+    MR_CHECK(carry_out(files_, plan));
+    segment->synced(plan);
+    segment->set_dirty(false);
+  }
+  return {};
+}
+
+Result<> Recovery::begin_at(Offset start) {
+  MR_TRY(auto segment, Segment::create(files_, source(start, {}), request_.now));
+  log_.segments.push_back(std::move(segment));
+  log_.checked_from = start;
+  folder_changed_ = true;
+  return {};
+}
+
+Result<> Recovery::remove(const std::string& name) {
+  folder_changed_ = true;
+  auto removed = files_.remove(path(name));
+  if (!removed && removed.error().code == Errc::not_found) return {};
+  return removed;
+}
+
+Result<> Recovery::remove_segment(Offset base) {
+  for (const auto suffix : {offset_index_suffix, time_index_suffix, aborted_suffix, log_suffix}) {
+    MR_CHECK(remove(offset_name(base, suffix)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RecoveredLog> recover(FileSystem& files, const RecoveryRequest& request) {
+  return Recovery(files, request).run();
+}
+
+Result<Uuid> read_topic_id(FileSystem& files, const std::string& folder) {
+  constexpr std::string_view field = "topic_id:";
+  const auto path = folder + "/" + std::string(metadata_file);
+  const auto content = read_file(files, path);
+  if (!content)
+    return content.error().code == Errc::not_found ? Result<Uuid>(Uuid{}) : content.error();
+  const auto text = content->text();
+  auto at = text.find(field);
+  if (at != std::string_view::npos) {
+    at = text.find_first_not_of(' ', at + field.size());
+    if (at != std::string_view::npos) {
+      const auto end = text.find_first_of(" \r\n", at);
+      if (const auto id = parse_uuid(text.substr(at, end - at))) return *id;
+    }
+  }
+  return Error{Errc::corrupt, path + ": no line 'topic_id: ID' with 22 characters of base64url"};
+}
+
+}  // namespace millrace::filelog

@@ -1,0 +1,149 @@
+// One segment: a log file and its two indexes. Reading and opening may block and run on a worker;
+// what changes a segment runs on the partition's shard.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <millrace/environment.h>
+#include <millrace/storage.h>
+
+#include "entry.h"
+#include "index.h"
+
+namespace millrace::filelog {
+
+/// How a log file is opened.
+struct SegmentSource {
+  std::string folder;
+  Offset base;
+  /// The next segment's base, which no entry may reach; none for the last segment.
+  Offset next;
+  std::uint64_t index_interval_bytes = 0;
+};
+
+/// What a walk over a segment's entries found wrong.
+struct Damage {
+  std::uint64_t position = 0;  ///< everything before it is sound
+  bool torn = false;           ///< the file ends within a batch, or in zeros
+  std::string what;
+};
+
+/// A read, decided on the shard and carried out anywhere: it shares the file and no state.
+struct ReadPlan {
+  std::shared_ptr<File> file;
+  std::uint64_t file_end = 0;
+  std::uint64_t scan_from = 0;  ///< the start of an entry at or before the one that is sought
+  std::uint64_t jump_to = 0;  ///< the start of an entry: all between are surely part of the answer
+  Offset from;
+  Offset limit;
+  std::uint64_t bytes_max = 0;
+  bool at_least_one = false;
+};
+struct FoundRange {
+  std::uint64_t position = 0;
+  std::uint64_t bytes = 0;
+  bool to_end = false;  ///< the segment has nothing behind it; the read may go on in the next
+};
+/// [any thread; may block on the disk]
+Result<FoundRange> find_range(const ReadPlan& plan);
+
+/// What makes a segment durable, decided on the shard and carried out by a worker.
+struct SyncPlan {
+  std::shared_ptr<File> log;
+  std::string offset_index_path;
+  std::string time_index_path;
+  std::size_t offset_rows_from = 0;
+  std::size_t time_rows_from = 0;
+  std::vector<std::byte> offset_rows;
+  std::vector<std::byte> time_rows;
+  bool complete = false;  ///< no rows will follow: cut what stands behind them, and sync them too
+};
+/// [a worker]
+Result<> carry_out(FileSystem& files, const SyncPlan& plan);
+
+class Segment {
+ public:
+  /// A new, empty segment; its file is made or emptied.
+  static Result<std::shared_ptr<Segment>> create(FileSystem& files, const SegmentSource& source,
+                                                 Timestamp now);
+  /// One that is complete, from its file's size and the last row of its time index. Nothing else is
+  /// read until it is needed: loaded() is false.
+  static Result<std::shared_ptr<Segment>> glance(FileSystem& files, const SegmentSource& source,
+                                                 const FileInfo& log_file);
+  /// With its indexes, which are rebuilt when missing or wrong.  [a worker]
+  static Result<std::shared_ptr<Segment>> load(FileSystem& files, const SegmentSource& source,
+                                               Timestamp modified);
+  /// As load(), and checks every entry from the last indexed one below `sound_below` on. What is
+  /// damaged is described and left out.  [a worker]
+  static Result<std::shared_ptr<Segment>> check(FileSystem& files, const SegmentSource& source,
+                                                Timestamp modified, Offset sound_below,
+                                                std::optional<Damage>& damage);
+
+  Offset base() const noexcept { return source_.base; }
+  /// Behind the last entry; known of segments that were created or checked.
+  Offset end() const noexcept { return end_; }
+  std::uint64_t bytes() const noexcept { return bytes_; }
+  Timestamp max_timestamp() const noexcept { return max_timestamp_; }
+  Timestamp modified() const noexcept { return modified_; }
+  bool loaded() const noexcept { return log_ != nullptr; }
+  std::string path(std::string_view suffix) const;
+
+  /// Whether `batches` may join what is here.
+  bool has_room(std::span<const BatchParts> batches, const LogOptions& options,
+                Timestamp now) const;
+  /// One gathered write. After an error the segment is as before, or says so in `broken`.
+  Result<> append(std::span<const BatchParts> batches, Timestamp now, bool& broken);
+  /// No more appends: the time index gets its last row.
+  void complete(Offset next);
+  /// Removes entries from `first_removed`, the start of one, on. A file that a reader still holds
+  /// is replaced by a copy.
+  Result<> truncate(FileSystem& files, Offset first_removed);
+
+  ReadPlan plan_read(Offset from, Offset limit, std::uint64_t bytes_max, bool at_least_one) const;
+  /// A position to scan from for the first entry whose timestamp is at or after `time`.
+  std::uint64_t scan_for(Timestamp time) const;
+  const std::shared_ptr<File>& file() const noexcept { return log_; }
+
+  bool dirty() const noexcept { return dirty_; }
+  void set_dirty(bool dirty) noexcept { dirty_ = dirty; }
+  SyncPlan plan_sync() const;
+  /// The rows of a plan are in the files.
+  void synced(const SyncPlan& plan);
+
+ private:
+  explicit Segment(SegmentSource source) : source_(std::move(source)) {}
+  static Result<std::shared_ptr<Segment>> open(FileSystem& files, const SegmentSource& source,
+                                               Timestamp modified);
+
+  std::int64_t relative(Offset offset) const noexcept { return offset - source_.base; }
+  std::uint64_t position_at_or_before(Offset offset) const;
+  void read_indexes(FileSystem& files);
+  void restart_behind(std::optional<OffsetIndex::Row> row);
+  Result<> check_order(const Entry& entry) const;
+  Result<std::optional<Damage>> walk(std::uint64_t file_bytes, bool check_crcs);
+  void account(Offset last, std::uint64_t bytes, Timestamp timestamp, Offset timestamp_offset);
+  Result<> replace_by_copy(FileSystem& files, std::uint64_t bytes);
+
+  SegmentSource source_;
+  std::shared_ptr<File> log_;
+  OffsetIndex offsets_;
+  TimeIndex times_;
+  bool indexes_sound_ = false;
+  std::size_t offset_rows_written_ = 0;
+  std::size_t time_rows_written_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t bytes_since_row_ = 0;
+  Offset end_;
+  Timestamp first_timestamp_;
+  Timestamp max_timestamp_;
+  Offset max_timestamp_offset_;
+  Timestamp created_;
+  Timestamp modified_;
+  bool complete_ = false;
+  bool dirty_ = false;
+};
+
+}  // namespace millrace::filelog
