@@ -138,15 +138,20 @@ Result<EntryHead> read_entry_head(Bytes bytes) {
 }
 
 Result<BatchHeader> read_batch_header(Bytes batch) {
-  MR_TRY(const auto head, read_entry_head(batch));
-  if (head.magic != 2) {
-    return corrupt("magic " + std::to_string(head.magic) + ", expected a V2 batch");
+  MR_CHECK(read_entry_head(batch));
+  return parse_batch_header(batch);
+}
+
+Result<BatchHeader> parse_batch_header(Bytes bytes) {
+  if (bytes.size() < batch_header_bytes) {
+    return Error{Errc::out_of_range,
+                 "batch ends within its header, after " + std::to_string(bytes.size()) + " bytes"};
   }
-  const auto* at = batch.data();
-  const BatchHeader header{.base_offset = head.offset,
+  const auto* at = bytes.data();
+  const BatchHeader header{.base_offset = {load_be<std::int64_t>(at)},
                            .batch_length = load_be<std::int32_t>(at + length_at),
                            .partition_leader_epoch = {load_be<std::int32_t>(at + leader_epoch_at)},
-                           .magic = head.magic,
+                           .magic = load_be<std::int8_t>(at + batch_magic_at),
                            .crc = load_be<std::uint32_t>(at + crc_at),
                            .attributes = load_be<std::int16_t>(at + attributes_at),
                            .last_offset_delta = load_be<std::int32_t>(at + last_offset_delta_at),
@@ -156,6 +161,12 @@ Result<BatchHeader> read_batch_header(Bytes batch) {
                            .producer_epoch = load_be<std::int16_t>(at + producer_epoch_at),
                            .base_sequence = load_be<std::int32_t>(at + base_sequence_at),
                            .record_count = load_be<std::int32_t>(at + record_count_at)};
+  if (header.magic != 2) {
+    return corrupt("magic " + std::to_string(header.magic) + ", expected a V2 batch");
+  }
+  if (header.batch_length < length_min[2]) {
+    return corrupt("batch length " + std::to_string(header.batch_length));
+  }
   if (header.base_offset < Offset{0} || header.base_offset > Offset{offset_max}) {
     return corrupt("base offset " + std::to_string(header.base_offset.value));
   }

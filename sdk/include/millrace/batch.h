@@ -52,6 +52,8 @@ struct BatchHeader {
 /// Parses and bounds-checks a V2 header: magic, length against `batch.size()` (which may be
 /// longer), counts that are not negative. The crc is checked by `verify_crc`.
 Result<BatchHeader> read_batch_header(Bytes batch);
+/// The same from the header alone: `bytes` has batch_header_bytes, the batch need not be all there.
+Result<BatchHeader> parse_batch_header(Bytes bytes);
 /// `into` has batch_header_bytes.
 void write_batch_header(const BatchHeader& header, MutableBytes into) noexcept;
 /// `batch` is exactly one V2 batch.
