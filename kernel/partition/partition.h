@@ -1,7 +1,9 @@
-// One partition on one shard: checks what producers send, gives it offsets, keeps the high watermark
-// and the last stable offset, answers reads below them. The log itself is the storage plugin's.
+// One partition on one shard: checks what producers send, gives it offsets, keeps the high
+// watermark and the last stable offset, answers reads below them. The log itself is the storage
+// plugin's.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +15,11 @@
 #include <millrace/observe.h>
 #include <millrace/storage.h>
 
+#include "kernel/partition/batch_validator.h"
+#include "kernel/partition/epoch_cache.h"
 #include "kernel/partition/fetch_waiter.h"
+#include "kernel/partition/producer_state.h"
+#include "kernel/partition/time_search.h"
 #include "kernel/partition/topic_config.h"
 
 namespace millrace::kernel {
@@ -49,45 +55,132 @@ struct PartitionOffsets {
   Offset end;
 };
 
-/// [its shard]
+/// [its shard]. Must outlive the calls it has given out: close() waits for them.
 class Partition {
  public:
   /// Opens the log, restores producer state from the newest snapshot and the batches behind it.
-  static Task<std::unique_ptr<Partition>> open(PartitionHost host, TopicPartition id,
-                                               Uuid topic_id, TopicConfig config,
-                                               Epoch leader_epoch);
-  virtual ~Partition() = default;
+  static Task<std::unique_ptr<Partition>> open(PartitionHost host, TopicPartition id, Uuid topic_id,
+                                               TopicConfig config, Epoch leader_epoch);
+  Partition(const Partition&) = delete;
+  Partition& operator=(const Partition&) = delete;
 
-  virtual const TopicPartition& id() const noexcept = 0;
-  virtual const TopicConfig& config() const noexcept = 0;
-  virtual void set_config(TopicConfig config) = 0;
-  virtual Epoch leader_epoch() const noexcept = 0;
-  virtual PartitionOffsets offsets() const noexcept = 0;
+  const TopicPartition& id() const noexcept { return id_; }
+  const TopicConfig& config() const noexcept { return config_; }
+  void set_config(TopicConfig config) { config_ = std::move(config); }
+  Epoch leader_epoch() const noexcept { return leader_epoch_; }
+  PartitionOffsets offsets() const noexcept;
 
   /// Validates and appends. `dispatched` resolves when the batches' place is fixed (or the request
-  /// is refused); `done` when the acknowledgement that `acks` asks for may be given: written, and for
-  /// acks=all below the high watermark, or REQUEST_TIMED_OUT.
-  virtual Call<PartitionProduced> produce(PartitionRecords records, ProduceContext context) = 0;
+  /// is refused); `done` when the acknowledgement that `acks` asks for may be given: written, and
+  /// for acks=all below the high watermark, or REQUEST_TIMED_OUT.
+  Call<PartitionProduced> produce(PartitionRecords records, ProduceContext context);
 
-  /// Batches from `request.from` to the high watermark (or last stable offset), as file ranges where
-  /// the storage has them. Completes without suspension when nothing needs the disk.
-  virtual Task<PartitionFetched> read(PartitionFetch request, ReadContext context) = 0;
+  /// Batches from `request.from` to the high watermark (or last stable offset), as file ranges
+  /// where the storage has them. Completes without suspension when nothing needs the disk.
+  Task<PartitionFetched> read(PartitionFetch request, ReadContext context);
 
   /// `waiter` is notified once anything beyond `from` becomes readable, or the partition goes away.
   /// Notified at once when that is so already.
-  virtual void add_waiter(Offset from, Isolation isolation, std::shared_ptr<FetchWaiter> waiter) = 0;
-  virtual void remove_waiter(const FetchWaiter& waiter) noexcept = 0;
+  void add_waiter(Offset from, Isolation isolation, std::shared_ptr<FetchWaiter> waiter);
+  void remove_waiter(const FetchWaiter& waiter) noexcept;
 
-  virtual Task<PartitionOffsetFound> find_offset(PartitionOffsetQuery query,
-                                                 Isolation isolation) = 0;
+  Task<PartitionOffsetFound> find_offset(PartitionOffsetQuery query, Isolation isolation);
+  /// The newest epoch not above `epoch`, and the offset at which it ends.
+  EpochCache::Entry epoch_end(Epoch epoch) const;
 
-  /// Retention, rolling by time, flush.ms, snapshots. Called every few seconds.
-  virtual Task<> maintain() = 0;
+  /// Retention, expiry of producers, snapshots after a roll. Called every few seconds.
+  Task<> maintain();
   /// Stops taking requests (NOT_LEADER_OR_FOLLOWER), fails waiting ones, snapshots, closes the log.
-  virtual Task<> close() = 0;
+  Task<> close();
 
   /// For tests: while held, the high watermark stays where it is, however much is written.
-  virtual void hold_high_watermark(bool held) = 0;
+  void hold_high_watermark(bool held);
+
+ private:
+  // What an append, or a batch recognised as appended before, will be answered.
+  struct Appended {
+    PartitionProduced answer;
+    Offset end;                    // acknowledged once this much is written
+    std::optional<Ticket> ticket;  // none: nothing was written
+    bool flush_due = false;
+  };
+  using Prepared = Checked<std::vector<ReadyBatch>>;
+  // A request whose batches are being prepared, or stand behind such a one.
+  struct Queued {
+    Pending<Prepared> prepared;
+    ProduceContext context;
+    Gate::Pass pass;
+    Resolver<PartitionProduced> done;
+  };
+  struct Waiting {
+    Offset from;
+    Isolation isolation;
+    std::shared_ptr<FetchWaiter> waiter;
+  };
+
+  Partition(PartitionHost host, TopicPartition id, TopicConfig config, Epoch leader_epoch,
+            std::unique_ptr<PartitionLog> log);
+
+  Timestamp now() const noexcept { return host_.environment.clock().wall(); }
+  Offset readable_end(Isolation isolation) const noexcept;
+  ErrorCode check_epoch(Epoch current) const noexcept;
+  PartitionProduced refused(Refusal refusal) const;
+
+  // partition_produce.cc
+  std::optional<Refusal> check_context(const ProduceContext& context) const;
+  Call<PartitionProduced> enqueue(Intake intake, ProduceContext context, Gate::Pass pass);
+  Task<> drain();
+  Checked<Appended> append(const std::vector<ReadyBatch>& batches);
+  Checked<Appended> append_new(const std::vector<ReadyBatch>& batches);
+  std::vector<BatchParts> place(const std::vector<ReadyBatch>& batches, Offset base);
+  Task<PartitionProduced> acknowledge(Gate::Pass pass, Appended appended, ProduceContext context);
+  Task<> reach_high_watermark(Offset end);
+  void advance(Offset written_end);
+
+  // partition_read.cc
+  Task<Payload> read_log(PartitionFetch request, ReadContext context);
+  Task<std::optional<FoundRecord>> find_record(Timestamp time, Offset limit);
+  Timestamp max_timestamp() const;
+  void notify_waiters();
+
+  // partition_upkeep.cc
+  Task<> recover();
+  Task<Offset> restore_producers();
+  Task<> replay(Offset from);
+  Task<> restore_epochs();
+  Task<> store_epochs();
+  Task<> apply_retention();
+  Task<> snapshot_producers();
+  Task<> flush_to(Offset end);
+  Task<> flush_later(Gate::Pass pass);
+  void schedule_flush();
+
+  PartitionHost host_;
+  TopicPartition id_;
+  TopicConfig config_;
+  Epoch leader_epoch_;
+  std::unique_ptr<PartitionLog> log_;
+
+  ProducerStates producers_;
+  EpochCache epochs_;
+  Offset written_end_;
+  Offset high_watermark_;
+  bool high_watermark_held_ = false;
+  bool closing_ = false;
+  bool write_failed_ = false;  // a write was lost after it had been given offsets
+
+  std::deque<Queued> queue_;
+  bool draining_ = false;
+  Event high_watermark_moved_;  // or closing
+  std::vector<Waiting> waiters_;
+
+  bool flushing_ = false;
+  bool flush_scheduled_ = false;
+  Event flushed_;
+  Offset flush_from_;        // records from here on count towards flush.messages
+  Offset snapshot_segment_;  // base of the active segment when the last snapshot was taken
+  Gate running_;
+  CancelScope background_;
 };
 
 }  // namespace millrace::kernel

@@ -1,0 +1,58 @@
+// What a partition accepts from producers, and the form in which it is stored: one V2 batch whose
+// records are numbered from 0, of the topic's codec and timestamp type; message sets V0 and V1 are
+// converted. Pure functions: the same input gives the same answer on any thread.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <millrace/batch.h>
+#include <millrace/broker.h>
+#include <millrace/codec.h>
+
+#include "kernel/partition/topic_config.h"
+
+namespace millrace::kernel {
+
+/// Why a partition's records are refused, as the client is told.
+struct Refusal {
+  ErrorCode error = ErrorCode::none;
+  std::string message;
+  std::vector<RecordError> record_errors;
+};
+template <class T>
+using Checked = std::expected<T, Refusal>;
+
+/// The most that one batch may grow to when it is opened.
+inline constexpr std::size_t opened_bytes_max = 128UL << 20;
+
+/// Records that passed all checks for which nothing must be opened.
+struct Intake {
+  Buffer records;
+  /// Of the one V2 batch; none for a message set V0 or V1.
+  std::optional<BatchHeader> header;
+  /// Something must be decompressed, compressed or converted: prepare() belongs on a worker.
+  bool needs_worker = false;
+};
+
+/// A batch as it will be stored, but for its offsets and leader epoch (which no crc covers).
+struct ReadyBatch {
+  BatchHeader header;
+  Buffer body;
+  /// Distance of the record that has the max timestamp from the base offset; that of the last
+  /// record where it is not known.
+  std::int32_t max_timestamp_delta = 0;
+};
+
+/// Size, magic, crc, codec, attributes and counts.  [any thread]
+Checked<Intake> check_intake(const std::optional<Buffer>& records, const TopicConfig& config,
+                             const ProduceFeatures& features, const Codecs& codecs, Timestamp now);
+
+/// Opens what has to be opened, checks the records, and converts.  [a worker, if needs_worker]
+Checked<std::vector<ReadyBatch>> prepare(const Intake& intake, const TopicConfig& config,
+                                         const Codecs& codecs, Timestamp now);
+
+}  // namespace millrace::kernel

@@ -1,0 +1,79 @@
+#include "kernel/partition/partition.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace millrace::kernel {
+
+Task<std::unique_ptr<Partition>> Partition::open(PartitionHost host, TopicPartition id,
+                                                 Uuid topic_id, TopicConfig config,
+                                                 Epoch leader_epoch) {
+  const auto options = config.log_options(topic_id);
+  MR_CO_TRY(auto opened, co_await host.storage.open(id, options));
+  if (opened.bytes_cut > 0) {
+    host.log.warning(
+        "cut a torn tail",
+        {{"partition", to_string(id)}, {"bytes", opened.bytes_cut}, {"reason", opened.cut_reason}});
+  }
+  std::unique_ptr<Partition> partition(new Partition(
+      std::move(host), std::move(id), std::move(config), leader_epoch, std::move(opened.log)));
+  MR_CO_CHECK(co_await partition->recover());
+  co_return std::move(partition);
+}
+
+Partition::Partition(PartitionHost host, TopicPartition id, TopicConfig config, Epoch leader_epoch,
+                     std::unique_ptr<PartitionLog> log)
+    : host_(std::move(host)),
+      id_(std::move(id)),
+      config_(std::move(config)),
+      leader_epoch_(leader_epoch),
+      log_(std::move(log)),
+      written_end_(log_->bounds().end),
+      high_watermark_(written_end_),
+      flush_from_(written_end_) {}
+
+PartitionOffsets Partition::offsets() const noexcept {
+  const auto bounds = log_->bounds();
+  return {.log_start = bounds.start,
+          .last_stable = readable_end(Isolation::read_committed),
+          .high_watermark = high_watermark_,
+          .end = bounds.end};
+}
+
+// Without transactions everything below the high watermark is stable.
+Offset Partition::readable_end(Isolation) const noexcept { return high_watermark_; }
+
+ErrorCode Partition::check_epoch(Epoch current) const noexcept {
+  if (current == Epoch{} || current == leader_epoch_) return ErrorCode::none;
+  return current < leader_epoch_ ? ErrorCode::fenced_leader_epoch : ErrorCode::unknown_leader_epoch;
+}
+
+EpochCache::Entry Partition::epoch_end(Epoch epoch) const {
+  return epochs_.end_of(epoch, log_->bounds().end);
+}
+
+void Partition::hold_high_watermark(bool held) {
+  high_watermark_held_ = held;
+  if (!held) advance(written_end_);
+}
+
+// With one replica, what is written is replicated.
+void Partition::advance(Offset written_end) {
+  written_end_ = std::max(written_end_, written_end);
+  if (high_watermark_held_ || high_watermark_ == written_end_) return;
+  high_watermark_ = written_end_;
+  high_watermark_moved_.notify_all();
+  notify_waiters();
+}
+
+Task<> Partition::close() {
+  closing_ = true;
+  high_watermark_moved_.notify_all();
+  notify_waiters();
+  background_.cancel();
+  MR_CO_CHECK(co_await running_.close());
+  MR_CO_CHECK(co_await snapshot_producers());
+  co_return co_await log_->close();
+}
+
+}  // namespace millrace::kernel

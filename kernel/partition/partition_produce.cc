@@ -1,0 +1,210 @@
+// The way of a produce request: checked and prepared, given its place, written, acknowledged.
+#include <algorithm>
+#include <utility>
+
+#include "kernel/partition/partition.h"
+
+namespace millrace::kernel {
+
+namespace {
+
+// Until partitions are replicated the leader is the one replica in sync.
+constexpr std::int64_t replicas_in_sync = 1;
+
+Call<PartitionProduced> answered(PartitionProduced answer) {
+  return {Pending<>::ready({}), Pending<PartitionProduced>::ready(std::move(answer))};
+}
+
+Refusal storage_failure(const Error& error) {
+  const auto code = error.code == Errc::io ? ErrorCode::kafka_storage_error : error_code_of(error);
+  return {code, error.detail, {}};
+}
+
+}  // namespace
+
+PartitionProduced Partition::refused(Refusal refusal) const {
+  return {.partition = id_.partition,
+          .error = refusal.error,
+          .message = std::move(refusal.message),
+          .record_errors = std::move(refusal.record_errors),
+          .log_start = log_->bounds().start};
+}
+
+std::optional<Refusal> Partition::check_context(const ProduceContext& context) const {
+  if (closing_) return Refusal{ErrorCode::not_leader_or_follower, "the partition is closing", {}};
+  if (write_failed_) {
+    return Refusal{ErrorCode::kafka_storage_error, "an earlier write to this log failed", {}};
+  }
+  if (context.acks < -1 || context.acks > 1) {
+    return Refusal{ErrorCode::invalid_required_acks,
+                   "acks is " + std::to_string(context.acks) + ", expected -1, 0 or 1",
+                   {}};
+  }
+  if (context.acks == -1 && config_.min_insync_replicas > replicas_in_sync) {
+    return Refusal{ErrorCode::not_enough_replicas,
+                   "min.insync.replicas is " + std::to_string(config_.min_insync_replicas) +
+                       ", in sync are " + std::to_string(replicas_in_sync),
+                   {}};
+  }
+  return std::nullopt;
+}
+
+Call<PartitionProduced> Partition::produce(PartitionRecords records, ProduceContext context) {
+  if (auto refusal = check_context(context)) return answered(refused(*std::move(refusal)));
+  auto pass = running_.enter();
+  MR_ASSERT(pass.has_value());  // closed only after closing_
+  auto intake = check_intake(records.records, config_, context.features, host_.codecs, now());
+  if (!intake) return answered(refused(std::move(intake.error())));
+  if (intake->needs_worker || draining_) {
+    return enqueue(*std::move(intake), context, *std::move(pass));
+  }
+  const auto prepared = prepare(*intake, config_, host_.codecs, now());
+  if (!prepared) return answered(refused(prepared.error()));
+  auto appended = append(*prepared);
+  if (!appended) return answered(refused(std::move(appended.error())));
+  auto acknowledged = acknowledge(*std::move(pass), *std::move(appended), context);
+  return {Pending<>::ready({}), start(host_.shard, std::move(acknowledged))};
+}
+
+// Preparation begins at once, on the workers; appends keep the order of arrival.
+Call<PartitionProduced> Partition::enqueue(Intake intake, ProduceContext context, Gate::Pass pass) {
+  auto work = [intake = std::move(intake), config = config_, codecs = host_.codecs,
+               time = now()]() -> Result<Prepared> {
+    return prepare(intake, config, codecs, time);
+  };
+  auto preparing = on_worker(host_.environment.workers(), std::move(work));
+  auto [done, answer] = make_pending<PartitionProduced>();
+  queue_.push_back(
+      {start(host_.shard, std::move(preparing)), context, std::move(pass), std::move(done)});
+  if (!std::exchange(draining_, true)) spawn(host_.shard, drain(), "produce");
+  return {Pending<>::ready({}), std::move(answer)};
+}
+
+Task<> Partition::drain() {
+  while (!queue_.empty()) {
+    auto prepared = co_await queue_.front().prepared;
+    auto next = std::move(queue_.front());
+    queue_.pop_front();
+    if (!prepared) {
+      next.done.resolve(prepared.error());
+      continue;
+    }
+    auto appended = *prepared ? append(**prepared)
+                              : Checked<Appended>(std::unexpected(std::move(prepared->error())));
+    if (!appended) {
+      next.done.resolve(refused(std::move(appended.error())));
+      continue;
+    }
+    auto finish = [](Task<PartitionProduced> acknowledged,
+                     Resolver<PartitionProduced> done) -> Task<> {
+      auto result = co_await std::move(acknowledged);
+      done.resolve(std::move(result));
+      co_return {};
+    };
+    auto acknowledged = acknowledge(std::move(next.pass), *std::move(appended), next.context);
+    spawn(host_.shard, finish(std::move(acknowledged), std::move(next.done)), "produce");
+  }
+  draining_ = false;
+  co_return {};
+}
+
+// A batch of an idempotent producer may have been appended before; a request has one such at most.
+Checked<Partition::Appended> Partition::append(const std::vector<ReadyBatch>& batches) {
+  if (batches.front().header.producer_id < 0) return append_new(batches);
+  auto verdict = producers_.check(batches.front().header);
+  if (auto* refusal = std::get_if<ProducerStates::Refused>(&verdict)) {
+    return std::unexpected(Refusal{refusal->error, std::move(refusal->message), {}});
+  }
+  if (const auto* duplicate = std::get_if<ProducerStates::Duplicate>(&verdict)) {
+    return Appended{.answer = {.partition = id_.partition,
+                               .base_offset = duplicate->base_offset,
+                               .log_start = log_->bounds().start},
+                    .end = duplicate->last_offset + 1};
+  }
+  return append_new(batches);
+}
+
+Checked<Partition::Appended> Partition::append_new(const std::vector<ReadyBatch>& batches) {
+  const auto base = log_->bounds().end;
+  const auto parts = place(batches, base);
+  const auto ticket = log_->append(parts);
+  if (!ticket) {
+    host_.log.error("append failed",
+                    {{"partition", to_string(id_)}, {"error", to_string(ticket.error())}});
+    return std::unexpected(storage_failure(ticket.error()));
+  }
+  const auto time = now();
+  for (std::size_t at = 0; at < batches.size(); ++at) {
+    auto header = batches[at].header;
+    header.base_offset = parts[at].base_offset;
+    producers_.append(header, time);
+  }
+  const auto end = parts.back().last_offset + 1;
+  const bool flush_due = end - flush_from_ >= config_.flush_messages;
+  if (flush_due) flush_from_ = end;
+  schedule_flush();
+  const auto& header = batches.front().header;
+  return Appended{
+      .answer = {.partition = id_.partition,
+                 .base_offset = base,
+                 .log_append_time = header.log_append_time() ? header.max_timestamp : Timestamp{},
+                 .log_start = log_->bounds().start},
+      .end = end,
+      .ticket = *ticket,
+      .flush_due = flush_due};
+}
+
+// Gives the batches their offsets and our epoch, in fresh headers in front of the bodies as they
+// came.
+std::vector<BatchParts> Partition::place(const std::vector<ReadyBatch>& batches, Offset base) {
+  MutableBuffer headers(batches.size() * batch_header_bytes);
+  std::vector<BatchParts> parts;
+  parts.reserve(batches.size());
+  for (const auto& batch : batches) {
+    auto header = batch.header;
+    header.base_offset = base;
+    header.partition_leader_epoch = leader_epoch_;
+    write_batch_header(header, headers.space());
+    headers.filled(batch_header_bytes);
+    parts.push_back(
+        {.header = headers.share(headers.size() - batch_header_bytes, batch_header_bytes),
+         .body = batch.body,
+         .base_offset = base,
+         .last_offset = header.last_offset(),
+         .max_timestamp = header.max_timestamp,
+         .max_timestamp_offset = base + batch.max_timestamp_delta});
+    base = header.last_offset() + 1;
+  }
+  return parts;
+}
+
+Task<PartitionProduced> Partition::acknowledge(Gate::Pass pass, Appended appended,
+                                               ProduceContext context) {
+  static_cast<void>(pass);  // keeps the partition open until the end
+  if (appended.ticket) {
+    auto written = co_await log_->written(*appended.ticket);
+    if (written && appended.flush_due) written = co_await flush_to(appended.end);
+    if (!written) {
+      write_failed_ = true;
+      host_.log.error("a write was lost; the log takes no more until it is opened again",
+                      {{"partition", to_string(id_)}, {"error", to_string(written.error())}});
+      co_return refused(storage_failure(written.error()));
+    }
+    advance(appended.end);
+  }
+  if (context.acks == -1 && high_watermark_ < appended.end) {
+    auto reached = co_await with_deadline(reach_high_watermark(appended.end), context.timeout);
+    if (!reached) co_return refused({error_code_of(reached.error()), reached.error().detail, {}});
+  }
+  co_return std::move(appended.answer);
+}
+
+Task<> Partition::reach_high_watermark(Offset end) {
+  while (high_watermark_ < end) {
+    if (closing_) co_return Error{Errc::closed, "the partition is closing"};
+    MR_CO_CHECK(co_await high_watermark_moved_.wait());
+  }
+  co_return {};
+}
+
+}  // namespace millrace::kernel

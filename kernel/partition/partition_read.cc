@@ -1,0 +1,154 @@
+// What clients read: batches below the high watermark, and offsets by time.
+#include <algorithm>
+#include <utility>
+
+#include "kernel/partition/partition.h"
+
+namespace millrace::kernel {
+
+namespace {
+
+// A search by time looks at so much of the log at once.
+constexpr std::uint64_t search_step_bytes = 1UL << 20;
+
+PartitionFetched failed(std::int32_t partition, ErrorCode error) {
+  return {.partition = partition, .error = error};
+}
+
+}  // namespace
+
+Task<PartitionFetched> Partition::read(PartitionFetch request, ReadContext context) {
+  const auto number = request.partition;
+  auto pass = running_.enter();
+  if (closing_ || !pass) co_return failed(number, ErrorCode::not_leader_or_follower);
+  if (const auto error = check_epoch(request.current_leader_epoch); error != ErrorCode::none) {
+    co_return failed(number, error);
+  }
+  // Formats V0 and V1 are what Fetch 0 to 3 asks for.
+  if (context.newest_magic < 2) co_return failed(number, ErrorCode::unsupported_version);
+  // KIP-110: a client that cannot know zstd is told so where every batch has it.
+  if (!context.zstd && config_.compression_type == CompressionId::zstd) {
+    co_return failed(number, ErrorCode::unsupported_compression_type);
+  }
+  const auto bounds = log_->bounds();
+  if (request.from < bounds.start || request.from > bounds.end) {
+    co_return failed(number, ErrorCode::offset_out_of_range);
+  }
+
+  PartitionFetched fetched{.partition = number,
+                           .high_watermark = high_watermark_,
+                           .last_stable = readable_end(Isolation::read_committed),
+                           .log_start = bounds.start};
+  if (context.isolation == Isolation::read_committed) fetched.aborted.emplace();
+  auto records = co_await read_log(request, context);
+  if (!records) {
+    if (records.error().code == Errc::out_of_range) {  // trimmed since we looked
+      co_return failed(number, ErrorCode::offset_out_of_range);
+    }
+    host_.log.error("read failed", {{"partition", to_string(id_)},
+                                    {"offset", request.from.value},
+                                    {"error", to_string(records.error())}});
+    co_return failed(number, ErrorCode::kafka_storage_error);
+  }
+  fetched.records = *std::move(records);
+  co_return std::move(fetched);
+}
+
+Task<Payload> Partition::read_log(PartitionFetch request, ReadContext context) {
+  const auto limit = readable_end(context.isolation);
+  const auto partition_bytes_max = static_cast<std::uint64_t>(std::max(request.bytes_max, 0));
+  const ReadRequest wanted{.from = request.from,
+                           .limit = limit,
+                           .bytes_max = std::min(context.bytes_max, partition_bytes_max),
+                           .at_least_one = context.at_least_one};
+  if (request.from >= limit || (wanted.bytes_max == 0 && !wanted.at_least_one)) {
+    co_return Payload();
+  }
+  co_return co_await log_->read(wanted);
+}
+
+void Partition::add_waiter(Offset from, Isolation isolation, std::shared_ptr<FetchWaiter> waiter) {
+  if (closing_ || readable_end(isolation) > from) return waiter->notify();
+  waiters_.push_back({from, isolation, std::move(waiter)});
+}
+
+void Partition::remove_waiter(const FetchWaiter& waiter) noexcept {
+  std::erase_if(waiters_, [&waiter](const Waiting& one) { return one.waiter.get() == &waiter; });
+}
+
+void Partition::notify_waiters() {
+  std::erase_if(waiters_, [this](const Waiting& one) {
+    if (!closing_ && readable_end(one.isolation) <= one.from) return false;
+    one.waiter->notify();
+    return true;
+  });
+}
+
+Task<PartitionOffsetFound> Partition::find_offset(PartitionOffsetQuery query, Isolation isolation) {
+  PartitionOffsetFound found{.partition = query.partition};
+  auto pass = running_.enter();
+  found.error = closing_ || !pass ? ErrorCode::not_leader_or_follower
+                                  : check_epoch(query.current_leader_epoch);
+  if (found.error != ErrorCode::none) co_return found;
+
+  const auto limit = readable_end(isolation);
+  auto time = Timestamp{query.timestamp};
+  switch (static_cast<OffsetSpec>(query.timestamp)) {
+    case OffsetSpec::latest:
+      found.offset = limit;
+      found.leader_epoch = leader_epoch_;
+      co_return found;
+    case OffsetSpec::earliest:
+    case OffsetSpec::earliest_local:
+      found.offset = log_->bounds().start;
+      found.leader_epoch = epochs_.epoch_of(found.offset);
+      co_return found;
+    case OffsetSpec::latest_tiered: co_return found;
+    case OffsetSpec::max_timestamp: time = max_timestamp(); break;
+    default:
+      if (query.timestamp < 0) {
+        found.error = ErrorCode::unsupported_version;
+        co_return found;
+      }
+  }
+  if (time == Timestamp{}) co_return found;
+  MR_CO_TRY(const auto record, co_await find_record(time, limit));
+  if (record) {
+    found.offset = record->offset;
+    found.timestamp = record->timestamp;
+    found.leader_epoch = epochs_.epoch_of(record->offset);
+  }
+  co_return found;
+}
+
+Timestamp Partition::max_timestamp() const {
+  Timestamp newest;
+  for (const auto& segment : log_->segments()) newest = std::max(newest, segment.max_timestamp);
+  return newest;
+}
+
+// The first record at `time` or later that is below `limit`. What storage knows leads to a batch;
+// the record may be behind it where the start has been moved, or where a header promises too much.
+Task<std::optional<FoundRecord>> Partition::find_record(Timestamp time, Offset limit) {
+  MR_CO_TRY(const auto position, co_await log_->batch_at(time));
+  if (position.base_offset == Offset{}) co_return std::nullopt;
+  const auto start = log_->bounds().start;
+  for (auto next = std::max(position.base_offset, start); next < limit;) {
+    const ReadRequest step{.from = next, .limit = limit, .bytes_max = search_step_bytes};
+    MR_CO_TRY(auto batches, co_await log_->read(step));
+    if (batches.empty()) break;
+    auto work = [batches = std::move(batches), time, start, codecs = host_.codecs] {
+      return search_by_time(batches, time, start, codecs);
+    };
+    auto searching = on_worker(host_.environment.workers(), std::move(work));
+    MR_CO_TRY(const auto search, co_await std::move(searching));
+    if (search.record) {
+      if (search.record->offset >= limit) break;
+      co_return search.record;
+    }
+    next = search.next;
+  }
+  co_return std::nullopt;
+}
+
+}  // namespace millrace::kernel
