@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <tuple>
 
 #include "kernel/config/document.h"
 #include "kernel/config/kernel_options.h"
@@ -116,6 +117,13 @@ std::string to_string(const ConfigError& error) {
   if (place.line == 0) return place.source + ": " + error.message;
   return place.source + ':' + std::to_string(place.line) + ':' + std::to_string(place.column) +
          ": " + error.message;
+}
+
+void sort_by_place(ConfigErrors& errors) {
+  std::ranges::sort(errors, {}, [](const ConfigError& error) {
+    const auto& [source, line, column] = error.place;
+    return std::tie(source, line, column, error.message);
+  });
 }
 
 Error to_error(const ConfigErrors& errors) {

@@ -42,6 +42,8 @@ using ConfigErrors = std::vector<ConfigError>;
 
 /// "millrace.toml:3:1: unknown key broker.idd; ..."
 std::string to_string(const ConfigError& error);
+/// By file, line and column.
+void sort_by_place(ConfigErrors& errors);
 /// All of them, a line each, as one Error{invalid_argument}.
 Error to_error(const ConfigErrors& errors);
 

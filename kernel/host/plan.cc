@@ -112,7 +112,10 @@ std::expected<Plan, ConfigErrors> make_plan(const Config& config, const Millrace
 
   auto settings = config.check(declared(candidates), defaults);
   if (!settings) errors.insert(errors.end(), settings.error().begin(), settings.error().end());
-  if (!errors.empty()) return std::unexpected(std::move(errors));
+  if (!errors.empty()) {
+    sort_by_place(errors);
+    return std::unexpected(std::move(errors));
+  }
 
   Plan plan{
       std::move(settings->broker), std::move(settings->log), std::move(settings->defaults), {}};
