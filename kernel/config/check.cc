@@ -68,6 +68,242 @@ const ConfigTable& Checker::top(const char* name) {
 
 void Checker::unknown(const ConfigEntry& entry, const std::string& table, const std::string& key,
                       std::vector<std::string> known) {
+  std::ranges::sort(known);
+  auto message = concat("unknown key ", table, ".", quoted_key(key), nearest_hint(key, known));
+  if (known.empty()) {
+    message += concat("; [", table, "] has no options");
+  } else if (known.size() <= known_listed_max) {
+    message += concat("; [", table, "] has ", joined(known));
+  }
+  fail(entry.key, std::move(message));
+}
+
+void Checker::value(Values& values, const std::string& path, const MillraceOption& option,
+                    const ConfigEntry& entry) {
+  auto read = value_of(option, entry);
+  if (read) {
+    values.insert_or_assign(option.name, *std::move(read));
+  } else {
+    fail(entry.value.place, path + ": " + read.error());
+  }
+}
+
+Checker::Values Checker::read(const ConfigTable& table, const std::string& name,
+                              const MillraceOption* declared,
+                              const std::vector<std::string>& others, const ConfigPlace& place) {
+  Values values;
+  for (const auto* option = declared; option->name != nullptr; ++option) {
+    if (table.find(option->name) != nullptr) continue;
+    auto fallback = default_of(*option);
+    if (!fallback) {
+      fail(place,
+           concat(name, ".", option->name, " ", fallback.error(), "; a mistake in the plugin"));
+    } else if (*fallback) {
+      values.emplace(option->name, **std::move(fallback));
+    } else if ((option->flags & MILLRACE_OPTION_REQUIRED) != 0) {
+      fail(place, concat("[", name, "] needs ", quoted_key(option->name), ": ", allowed(*option)));
+    }
+  }
+  for (const auto& [key, entry] : table.entries()) {
+    if (const auto* option = find_option(declared, key)) {
+      value(values, name + '.' + quoted_key(key), *option, entry);
+    } else if (!contains(others, key)) {
+      auto known = names_of(declared);
+      known.insert(known.end(), others.begin(), others.end());
+      unknown(entry, name, key, std::move(known));
+    }
+  }
+  return values;
+}
+
+void Checker::check_tables() {
+  static const std::vector<std::string> known = {
+      tables::broker,   tables::cluster,  tables::compression, tables::coordination,
+      tables::defaults, tables::log,      tables::plugins,     tables::storage,
+      tables::stream,   tables::transport};
+  for (const auto& [name, entry] : root_.entries()) {
+    const bool is_table = std::holds_alternative<ConfigTable>(entry.value.value);
+    if (!contains(known, name)) {
+      fail(entry.key, concat("unknown ", is_table ? "table" : "key", " ", quoted_key(name),
+                             nearest_hint(name, known), "; tables are ", joined(known)));
+    } else if (!is_table) {
+      fail(entry.key, concat(name, " is a table: write [", name, "] and its keys below"));
+    } else if (name == tables::stream || name == tables::cluster) {
+      fail(entry.key, concat("[", name, "] is reserved: this version has no ",
+                             name == tables::stream ? "streams" : "cluster of brokers"));
+    }
+  }
+  read(top(tables::plugins), tables::plugins, plugins_options(), {}, {});
+}
+
+BrokerSettings Checker::broker() {
+  const Options options(read(top(tables::broker), tables::broker, broker_options(), {}, {}));
+  if (!errors_.empty()) return {};
+  return {.id = static_cast<std::int32_t>(options.integer("id")),
+          .data = options.text("data"),
+          .rack = options.text("rack"),
+          .shards = static_cast<unsigned>(options.integer("shards")),
+          .memory_bytes = static_cast<std::uint64_t>(options.integer("memory"))};
+}
+
+LogLevel level_of(std::string_view name) {
+  for (const auto level : {LogLevel::trace, LogLevel::debug, LogLevel::info, LogLevel::warning}) {
+    if (name_of(level) == name) return level;
+  }
+  return LogLevel::error;
+}
+
+LogSettings Checker::log() {
+  const auto& table = top(tables::log);
+  const Options options(read(table, tables::log, log_options(), {tables::log_levels}, {}));
+  LogSettings settings;
+  if (const auto* levels = table.table(tables::log_levels)) {
+    for (const auto& [subsystem, entry] : levels->entries()) {
+      Values level;
+      value(level, "log.levels." + quoted_key(subsystem), *log_level_options(), entry);
+      if (level.empty()) continue;
+      settings.levels.emplace(subsystem, level_of(std::get<std::string>(level.begin()->second)));
+    }
+  } else if (const auto* entry = table.find(tables::log_levels)) {
+    fail(entry->key, "log.levels is a table: write [log.levels] and SUBSYSTEM = LEVEL below");
+  }
+  if (!errors_.empty()) return {};
+  settings.level = level_of(options.text("level"));
+  settings.format = options.text("format");
+  return settings;
+}
+
+// defaults.num.partitions = 3 makes tables; Kafka's names have dots and must be quoted.
+void Checker::unquoted_default(const std::string& path, const ConfigTable& table,
+                               const MillraceOption* declared) {
+  for (const auto& [key, entry] : table.entries()) {
+    const auto name = path + '.' + key;
+    if (const auto* inner = std::get_if<ConfigTable>(&entry.value.value)) {
+      unquoted_default(name, *inner, declared);
+    } else if (find_option(declared, name) != nullptr) {
+      fail(entry.key, concat("a name with dots is quoted: defaults.\"", name, "\""));
+    } else {
+      unknown(entry, tables::defaults, name, names_of(declared));
+    }
+  }
+}
+
+std::map<std::string, std::string> Checker::defaults(const MillraceOption* declared) {
+  std::map<std::string, std::string> result;
+  for (const auto& [key, entry] : top(tables::defaults).entries()) {
+    if (const auto* option = find_option(declared, key)) {
+      Values values;
+      value(values, std::string(tables::defaults) + '.' + quoted_key(key), *option, entry);
+      if (!values.empty()) result.emplace(key, to_text(values.begin()->second));
+    } else if (const auto* table = std::get_if<ConfigTable>(&entry.value.value)) {
+      unquoted_default(key, *table, declared);
+    } else {
+      unknown(entry, tables::defaults, key, names_of(declared));
+    }
+  }
+  return result;
+}
+
+const ConfigTable& Checker::table_of(const PluginRequest& request) {
+  const auto& kind = top(request.kind.c_str());
+  if (request.kind == tables::coordination || request.kind == tables::storage) return kind;
+  const auto* table = kind.table(request.instance);
+  return table == nullptr ? empty_ : *table;
+}
+
+std::vector<Settings::Instance> Checker::instances() {
+  std::vector<Settings::Instance> result;
+  for (const auto& plugin : plugins_) {
+    const auto& request = plugin.request;
+    const bool single = request.kind == tables::coordination || request.kind == tables::storage;
+    const auto name = single ? request.kind : request.kind + '.' + quoted_key(request.instance);
+    std::vector<std::string> others;
+    if (request.kind != tables::compression) others.emplace_back("plugin");
+    Values values;
+    if (plugin.options != nullptr) {
+      values = read(table_of(request), name, plugin.options, others, request.place);
+    }
+    result.push_back({request, Options(std::move(values))});
+  }
+  return result;
+}
+
+// A plugin's name is a file's name: letters, digits, "_" and "-".
+void Checker::check_plugin_name(const std::string& path, const char* kind, const std::string& name,
+                                const ConfigPlace& place) {
+  if (quoted_key(name) == name) return;
+  fail(place, concat(path, ": expected the NAME of ", kind, "/NAME.so in a plugin folder, found \"",
+                     name, "\""));
+}
+
+void Checker::check_plugin_key(const std::string& table_name, const char* kind,
+                               const ConfigTable& table, const MillraceOption* options) {
+  const auto* entry = table.find("plugin");
+  if (entry == nullptr) return;
+  Values values;
+  const auto path = table_name + ".plugin";
+  value(values, path, *find_option(options, "plugin"), *entry);
+  if (values.empty()) return;
+  check_plugin_name(path, kind, std::get<std::string>(values.begin()->second), entry->value.place);
+}
+
+void Checker::check_transport(const std::string& name, const ConfigEntry& entry) {
+  const auto path = "transport." + quoted_key(name);
+  const auto* table = std::get_if<ConfigTable>(&entry.value.value);
+  if (table == nullptr) {
+    fail(entry.key, path + " stands in the table of one transport, such as [transport.kafka]");
+  } else if (table->find("plugin") != nullptr) {
+    check_plugin_key(path, tables::transport, *table, transport_options());
+  } else {
+    check_plugin_name(path, tables::transport, name, entry.key);
+  }
+}
+
+void Checker::check_plugin_names() {
+  check_plugin_key(tables::coordination, tables::coordination, top(tables::coordination),
+                   coordination_options());
+  check_plugin_key(tables::storage, tables::storage, top(tables::storage), storage_options());
+  for (const auto& [name, entry] : top(tables::transport).entries()) check_transport(name, entry);
+}
+
+void Checker::check_compression() {
+  const auto& table = top(tables::compression);
+  std::vector<std::string> loaded;
+  for (const auto& plugin : plugins_) {
+    if (plugin.request.kind == tables::compression) loaded.push_back(plugin.request.instance);
+  }
+  for (const auto& [key, entry] : table.entries()) {
+    if (key == "plugins") {
+      Values values;
+      value(values, "compression.plugins", *compression_options(), entry);
+      if (values.empty()) continue;
+      for (const auto& name : std::get<std::vector<std::string>>(values.begin()->second)) {
+        check_plugin_name("compression.plugins", tables::compression, name, entry.value.place);
+      }
+    } else if (!std::holds_alternative<ConfigTable>(entry.value.value)) {
+      unknown(entry, tables::compression, key, {"plugins"});
+    } else if (!contains(loaded, key)) {
+      fail(entry.key, concat("[compression.", quoted_key(key), "]: no codec of this name is loaded",
+                             nearest_hint(key, loaded),
+                             "; loaded: ", loaded.empty() ? "none" : joined(loaded)));
+    }
+  }
+}
+
+}  // namespace
+
+std::expected<Settings, ConfigErrors> Config::check(const std::vector<DeclaredPlugin>& plugins,
+                                                    const MillraceOption* defaults) const {
+  Checker checker(*root_, plugins);
+  checker.check_tables();
+  checker.check_plugin_names();
+  checker.check_compression();
+  Settings settings;
+  settings.broker = checker.broker();
+  settings.log = checker.log();
+  settings.defaults = checker.defaults(defaults);
+  settings.instances = checker.instances();
+  if (checker.errors().empty()) return settings;
   sort_by_place(checker.errors());
   return std::unexpected(std::move(checker.errors()));
 }
