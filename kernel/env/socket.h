@@ -1,0 +1,51 @@
+// Connected and listening TCP sockets of one loop.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <sys/socket.h>
+
+#include <millrace/environment.h>
+
+#include "kernel/env/descriptor.h"
+
+namespace millrace::kernel {
+
+/// Host and port in figures of a socket address; IPv4 mapped into IPv6 shows as IPv4.
+Address address_of(const sockaddr_storage& socket_address);
+
+/// A TCP connection. Its calls hold the socket, so that the stream may be destroyed while one
+/// waits.
+class SocketStream final : public Stream {
+ public:
+  SocketStream(std::unique_ptr<Descriptor> connected, Address peer);
+  ~SocketStream() override { close(); }
+
+  Task<std::size_t> receive(MutableBytes space) override;
+  Task<> send(Payload payload) override;
+  void close() noexcept override;
+  const Address& peer() const noexcept override;
+
+  struct Socket;
+
+ private:
+  std::shared_ptr<Socket> socket_;
+};
+
+class SocketListener final : public Listener {
+ public:
+  SocketListener(EventLoop& loop, std::unique_ptr<Descriptor> listening, Address local);
+  ~SocketListener() override { close(); }
+
+  Task<std::unique_ptr<Stream>> accept(Shard& owner) override;
+  const Address& local() const noexcept override { return local_; }
+  void close() noexcept override { descriptor_->close(); }
+
+ private:
+  EventLoop& loop_;
+  std::shared_ptr<Descriptor> descriptor_;
+  Address local_;
+};
+
+}  // namespace millrace::kernel

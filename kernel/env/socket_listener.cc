@@ -1,0 +1,115 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "kernel/env/socket.h"
+#include "kernel/env/system_error.h"
+
+namespace millrace::kernel {
+namespace {
+
+// How long to leave connections in the backlog when there is no descriptor for them.
+constexpr Duration exhausted_wait = std::chrono::milliseconds(100);
+// One line about it per so much time.
+constexpr Duration exhausted_log_interval = std::chrono::seconds(10);
+
+enum class Refusal { none_waiting, this_one_failed, exhausted, broken };
+
+// accept(2): errors of the new connection's network are given here; they concern that one alone.
+Refusal refusal_of(int number) {
+  switch (number) {
+    case EAGAIN: return Refusal::none_waiting;
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM: return Refusal::exhausted;
+    case EBADF:
+    case EINVAL:
+    case ENOTSOCK:
+    case EFAULT: return Refusal::broken;
+    default: return Refusal::this_one_failed;
+  }
+}
+
+// Says once per interval that connections have to wait.
+class ExhaustionLog {
+ public:
+  explicit ExhaustionLog(const EventLoop& loop) : loop_(loop) {}
+  void note(const Address& local, int number) {
+    if (last_ && loop_.now() < *last_ + exhausted_log_interval) return;
+    last_ = loop_.now();
+    loop_.log().warning(
+        "connections wait: the system has no descriptor or memory for them; raise "
+        "the limit of open files (ulimit -n, LimitNOFILE=)",
+        {{"listener", to_string(local)}, {"reason", std::strerror(number)}});
+  }
+
+ private:
+  const EventLoop& loop_;
+  std::optional<MonoTime> last_;
+};
+
+struct Accepted {
+  int descriptor;
+  Address peer;
+};
+
+Task<Accepted> accept_one(EventLoop& loop, std::shared_ptr<Descriptor> listener, Address local) {
+  ExhaustionLog exhaustion(loop);
+  while (true) {
+    if (listener->closed()) co_return Error{Errc::closed, "the listener was closed"};
+    sockaddr_storage peer{};
+    socklen_t size = sizeof peer;
+    const int descriptor = ::accept4(listener->number(), reinterpret_cast<sockaddr*>(&peer), &size,
+                                     SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (descriptor >= 0) co_return Accepted{descriptor, address_of(peer)};
+    const int number = errno;
+    switch (refusal_of(number)) {
+      case Refusal::none_waiting: MR_CO_CHECK(co_await listener->readable()); break;
+      case Refusal::this_one_failed: break;
+      case Refusal::exhausted:
+        exhaustion.note(local, number);
+        MR_CO_CHECK(co_await sleep(exhausted_wait));
+        break;
+      case Refusal::broken: co_return system_error(number, "accept on " + to_string(local));
+    }
+  }
+}
+
+Task<std::unique_ptr<Stream>> accept_stream(EventLoop& loop, std::shared_ptr<Descriptor> listener,
+                                            Address local, EventLoop& owner) {
+  auto accepting = accept_one(loop, std::move(listener), std::move(local));
+  MR_CO_TRY(auto accepted, co_await std::move(accepting));
+  auto connected = std::make_unique<Descriptor>(owner, accepted.descriptor);
+  co_return std::make_unique<SocketStream>(std::move(connected), std::move(accepted.peer));
+}
+
+}  // namespace
+
+Address address_of(const sockaddr_storage& socket_address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (socket_address.ss_family == AF_INET) {
+    const auto& ip4 = reinterpret_cast<const sockaddr_in&>(socket_address);
+    ::inet_ntop(AF_INET, &ip4.sin_addr, text.data(), text.size());
+    return {text.data(), ntohs(ip4.sin_port)};
+  }
+  const auto& ip6 = reinterpret_cast<const sockaddr_in6&>(socket_address);
+  if (IN6_IS_ADDR_V4MAPPED(&ip6.sin6_addr)) {
+    ::inet_ntop(AF_INET, ip6.sin6_addr.s6_addr + 12, text.data(), text.size());
+  } else {
+    ::inet_ntop(AF_INET6, &ip6.sin6_addr, text.data(), text.size());
+  }
+  return {text.data(), ntohs(ip6.sin6_port)};
+}
+
+SocketListener::SocketListener(EventLoop& loop, std::unique_ptr<Descriptor> listening,
+                               Address local)
+    : loop_(loop), descriptor_(std::move(listening)), local_(std::move(local)) {}
+
+Task<std::unique_ptr<Stream>> SocketListener::accept(Shard& owner) {
+  return accept_stream(loop_, descriptor_, local_, dynamic_cast<EventLoop&>(owner));
+}
+
+}  // namespace millrace::kernel
