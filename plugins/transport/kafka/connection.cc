@@ -95,8 +95,12 @@ Task<> Connection::read_requests() {
 
 Task<> Connection::receive() {
   auto receiving = stream_->receive(reader_.space());
-  MR_CO_TRY(const auto bytes, co_await std::move(receiving));
-  if (bytes == 0) {
+  const auto bytes = co_await std::move(receiving);
+  if (!bytes) {
+    abort();  // unlike a peer that has only closed its side, this one reads no answers
+    co_return bytes.error();
+  }
+  if (*bytes == 0) {
     if (!reader_.pending().empty()) {
       context_.log.info("peer closed its connection in the middle of a request",
                         {{"peer", to_string(client_.peer)},
@@ -105,9 +109,9 @@ Task<> Connection::receive() {
     }
     co_return Error{Errc::closed, "peer closed the connection"};
   }
-  reader_.filled(bytes);
+  reader_.filled(*bytes);
   active_at_ = shard_.now();
-  context_.metrics.bytes_in.add(bytes);
+  context_.metrics.bytes_in.add(*bytes);
   co_return {};
 }
 

@@ -10,11 +10,14 @@ void ShardConnections::adopt(std::unique_ptr<Stream> stream) {
   if (!pass) return;  // stopping
   if (open_.load() >= context_.settings.connections_max) {
     context_.metrics.connections_refused.add();
-    context_.log.warning("refusing a connection: max.connections are open",
-                         {{"peer", to_string(stream->peer())},
-                          {"max.connections", context_.settings.connections_max}});
+    if (!std::exchange(refusing_, true)) {
+      context_.log.warning("refusing connections: max.connections are open",
+                           {{"peer", to_string(stream->peer())},
+                            {"max.connections", context_.settings.connections_max}});
+    }
     return;
   }
+  refusing_ = false;
   auto connection = std::make_unique<Connection>(context_, shard_, std::move(stream));
   spawn(shard_, serve(std::move(connection), *std::move(pass)), "kafka connection");
 }
@@ -22,10 +25,12 @@ void ShardConnections::adopt(std::unique_ptr<Stream> stream) {
 Task<> ShardConnections::serve(std::unique_ptr<Connection> connection, Gate::Pass pass) {
   const auto leave = std::move(pass);
   connections_.insert(connection.get());
-  context_.metrics.connections.set(static_cast<std::int64_t>(++open_));
+  ++open_;
+  context_.metrics.connections.add(1);
   MR_CO_CHECK(co_await connection->run());
   connections_.erase(connection.get());
-  context_.metrics.connections.set(static_cast<std::int64_t>(--open_));
+  --open_;
+  context_.metrics.connections.add(-1);
   connection.reset();
   co_return {};
 }

@@ -33,6 +33,7 @@ class ShardConnections {
   Shard& shard_;
   std::atomic<std::size_t>& open_;
   std::unordered_set<Connection*> connections_;
+  bool refusing_ = false;  // and it was logged
   Gate gate_;
 };
 

@@ -76,6 +76,7 @@ Task<Payload> handle_produce(Request& request) {
   auto call = request.broker.produce(request.session, std::move(produce));
   MR_CO_CHECK(co_await call.dispatched);
   request.dispatched();
+  request.park();  // the log has the records; waiting for followers must not keep them from reading
   MR_CO_TRY(const auto answer, co_await call.done);
   if (!answered) co_return answer_without_acks(answer);
   co_return write_answer(request, answer);

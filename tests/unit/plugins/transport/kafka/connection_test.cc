@@ -219,20 +219,27 @@ TEST_F(ConnectionTest, TellsOfAPeerThatLeavesWithinARequest) {
 // ---- bounds ----
 
 TEST_F(ConnectionTest, IsNotReadFromWhileThereIsNoMemoryForTheNextRequest) {
+  auto elsewhere = start(shard, broker.memory(shard).acquire(800'000));
+  ASSERT_TRUE(elsewhere.is_ready());
+  auto lease = elsewhere.await_resume();
+  connect();
+  push(produce(1, -1, std::string(700'000, 'r')));
+  EXPECT_THAT(broker.produces, IsEmpty());
+  EXPECT_GT(wire.inbox.size(), 600'000);  // all but the block that its head came in
+  lease->shrink_to(0);
+  shard.run();
+  EXPECT_THAT(answered(), ElementsAre(1));
+  EXPECT_EQ(memory_used(), 0);
+}
+
+TEST_F(ConnectionTest, AProduceHoldsItsMemoryUntilItIsDispatched) {
   broker.hold_produce = true;
   connect();
-  const std::string records(700'000, 'r');
-  push(produce(1, -1, records));
-  dispatch(0);
+  push(produce(1, -1, std::string(700'000, 'r')));
   EXPECT_GT(memory_used(), 700'000);
-  push(produce(2, -1, records));
-  EXPECT_EQ(broker.produces.size(), 1);
-  EXPECT_GT(wire.inbox.size(), 600'000);  // all but the block that its head came in
+  dispatch(0);
+  EXPECT_LE(memory_used(), Request::parked_bytes);
   finish(0);
-  EXPECT_EQ(broker.produces.size(), 2);
-  dispatch(1);
-  finish(1);
-  EXPECT_THAT(answered(), ElementsAre(1, 2));
   EXPECT_EQ(memory_used(), 0);
 }
 
@@ -334,6 +341,18 @@ TEST_F(ConnectionTest, AnswersAPeerThatHasClosedItsSide) {
   finish_fetch(0);
   EXPECT_THAT(answered(), ElementsAre(1));
   EXPECT_TRUE(ended);
+}
+
+TEST_F(ConnectionTest, EndsAtOnceWhenTheStreamFails) {
+  broker.hold_fetch = true;
+  connect();
+  push(fetch(1));
+  broker.fetches[0].dispatched.resolve();
+  shard.run();
+  wire.fail();
+  shard.run();
+  EXPECT_TRUE(ended);
+  EXPECT_TRUE(broker.fetches[0].done.abandoned());
 }
 
 TEST_F(ConnectionTest, DoesNotWaitLongForAPeerThatHasClosedItsSide) {

@@ -75,6 +75,11 @@ struct Wire {
     peer_closed = true;
     changed.notify_all();
   }
+  /// As when the peer resets the connection.
+  void fail() {
+    closed = true;
+    changed.notify_all();
+  }
   void read_quickly() {
     reads_slowly = false;
     changed.notify_all();
