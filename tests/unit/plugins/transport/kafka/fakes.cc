@@ -8,12 +8,14 @@
 
 namespace millrace::kafka_transport::testing {
 
-void ManualShard::run() {
+bool ManualShard::run() {
+  const bool worked = !jobs_.empty();
   while (!jobs_.empty()) {
     auto job = std::move(jobs_.front());
     jobs_.pop_front();
     job();
   }
+  return worked;
 }
 
 void ManualShard::advance(Duration by) {

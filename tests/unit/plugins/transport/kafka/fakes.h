@@ -25,7 +25,8 @@ namespace millrace::kafka_transport::testing {
 /// Runs what was posted when the test says so; time passes when the test says so.
 class ManualShard final : public Shard {
  public:
-  unsigned index() const noexcept override { return 0; }
+  explicit ManualShard(unsigned index = 0) : index_(index) {}
+  unsigned index() const noexcept override { return index_; }
   MonoTime now() const noexcept override { return now_; }
   bool is_current() const noexcept override { return true; }
   void post(Job job) override { jobs_.push_back(std::move(job)); }
@@ -42,14 +43,15 @@ class ManualShard final : public Shard {
     reports.push_back(std::string(task) + ": " + to_string(error));
   }
 
-  /// Until nothing is left to do at this moment.
-  void run();
+  /// Until nothing is left to do at this moment. False when there was nothing.
+  bool run();
   /// Lets time pass and runs what is due.
   void advance(Duration by);
 
   std::vector<std::string> reports;
 
  private:
+  const unsigned index_;
   std::deque<Job> jobs_;
   std::map<TimerId, std::pair<MonoTime, Job>> timers_;
   std::uint64_t last_timer_ = 0;

@@ -1,0 +1,246 @@
+#include "plugins/transport/kafka/server.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <millrace/kafka/fetch.h>
+#include <millrace/kafka/metadata.h>
+
+#include "fakes.h"
+
+namespace millrace::kafka_transport::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using namespace std::chrono_literals;
+
+/// Connections that the test makes, in order.
+struct Door {
+  std::deque<Wire*> waiting;
+  std::vector<unsigned> owners;  ///< the shard that each went to
+  bool closed = false;
+  Event changed;
+};
+
+class FakeListener final : public Listener {
+ public:
+  FakeListener(Door& door, Address local) : door_(door), local_(std::move(local)) {}
+  Task<std::unique_ptr<Stream>> accept(Shard& owner) override {
+    while (door_.waiting.empty() && !door_.closed) {
+      auto waiting = door_.changed.wait();
+      MR_CO_CHECK(co_await std::move(waiting));
+    }
+    if (door_.closed) co_return Error{Errc::closed, "closed"};
+    auto* wire = door_.waiting.front();
+    door_.waiting.pop_front();
+    door_.owners.push_back(owner.index());
+    co_return std::make_unique<WireStream>(*wire);
+  }
+  const Address& local() const noexcept override { return local_; }
+  void close() noexcept override {
+    door_.closed = true;
+    door_.changed.notify_all();
+  }
+
+ private:
+  Door& door_;
+  Address local_;
+};
+
+/// A network and three shards; the transport may use nothing else.
+class FakeEnvironment final : public Environment, public Network, public Host {
+ public:
+  explicit FakeEnvironment(LogSink& sink) : log_(sink, "kafka") {}
+
+  Task<std::unique_ptr<Listener>> listen(Address address) override {
+    if (address.port == 0) address.port = 40123;
+    co_return std::make_unique<FakeListener>(door, address);
+  }
+  Task<std::unique_ptr<Stream>> connect(Address) override { std::abort(); }
+
+  Clock& clock() noexcept override { std::abort(); }
+  Random& random() noexcept override { std::abort(); }
+  Network& network() noexcept override { return *this; }
+  FileSystem& files() noexcept override { std::abort(); }
+  BlockingPool& workers() noexcept override { std::abort(); }
+  std::span<Shard* const> shards() noexcept override { return data_shards_; }
+  Shard& control() noexcept override { return control_; }
+
+  std::string_view instance() const noexcept override { return "inner"; }
+  const Options& options() const noexcept override { std::abort(); }
+  Environment& environment() noexcept override { return *this; }
+  const Log& log() const noexcept override { return log_; }
+  Metrics& metrics() noexcept override { return metrics_; }
+  std::string_view setting(std::string_view) const noexcept override { return {}; }
+
+  /// Until no shard has anything to do.
+  void run() {
+    for (bool worked = true; worked;) {
+      worked = false;
+      for (auto* shard : {&first_, &second_, &control_}) worked |= shard->run();
+    }
+  }
+  void advance(Duration by) {
+    run();
+    for (auto* shard : {&first_, &second_, &control_}) shard->advance(by);
+    run();
+  }
+  ManualShard& manual_control() noexcept { return control_; }
+
+  Door door;
+
+ private:
+  Log log_;
+  KeptMetrics metrics_;
+  ManualShard first_{0};
+  ManualShard second_{1};
+  ManualShard control_{2};
+  std::vector<Shard*> data_shards_{&first_, &second_};
+};
+
+class ServerTest : public ::testing::Test {
+ protected:
+  ~ServerTest() override {
+    if (!stopped) stop(0s);
+    EXPECT_TRUE(stopped);
+  }
+
+  void listen() {
+    server.emplace(environment, settings);
+    auto listening = start(environment.control(), server->listen(broker));
+    environment.run();
+    ASSERT_TRUE(listening.is_ready());
+    auto bound = listening.await_resume();
+    ASSERT_TRUE(bound) << to_string(bound.error());
+    endpoint = *std::move(bound);
+    stopped = false;
+  }
+  /// A client that has connected and sent `bytes`.
+  Wire& connect(std::string_view bytes = {}) {
+    auto& wire = *wires.emplace_back(std::make_unique<Wire>());
+    wire.push(bytes);
+    environment.door.waiting.push_back(&wire);
+    environment.door.changed.notify_all();
+    environment.run();
+    return wire;
+  }
+  void stop(Duration grace) {
+    auto stop_then_tell = [](Server* of, Duration limit, bool* done) -> Task<> {
+      MR_CO_CHECK(co_await of->stop(limit));
+      *done = true;
+      co_return {};
+    };
+    spawn(environment.control(), stop_then_tell(&*server, grace, &stopped), "stop");
+    environment.run();
+    if (grace == Duration::zero()) environment.advance(1ms);
+  }
+  static std::string metadata() {
+    return bytes_of(*kafka::encode_request(7, "test", 1, kafka::MetadataRequest{}));
+  }
+  static std::string fetch() {
+    return bytes_of(*kafka::encode_request(8, "test", 11, kafka::FetchRequest{}));
+  }
+
+  Settings settings{.listen = {"127.0.0.1", 0},
+                    .advertise = {"127.0.0.1", 0},
+                    .frame_bytes_max = 1 << 20,
+                    .connections_max = 100,
+                    .requests_in_flight_max = 64,
+                    .answer_bytes_pending_max = 1 << 20};
+  KeptLog log;
+  std::vector<std::unique_ptr<Wire>> wires;
+  FakeBroker broker;
+  FakeEnvironment environment{log};
+  std::optional<Server> server;
+  Endpoint endpoint;
+  bool stopped = true;
+};
+
+TEST_F(ServerTest, TellsWhereItListensAndWhatItAdvertises) {
+  listen();
+  EXPECT_EQ(endpoint.listener, "inner");
+  EXPECT_EQ(endpoint.bound, (Address{"127.0.0.1", 40123}));
+  EXPECT_EQ(endpoint.advertised, endpoint.bound);
+  ASSERT_THAT(log.lines, SizeIs(1));
+  EXPECT_THAT(log.lines[0].text, HasSubstr("address=127.0.0.1:40123"));
+}
+
+TEST_F(ServerTest, AdvertisesWhatItIsToldTo) {
+  settings.listen = {"0.0.0.0", 9092};
+  settings.advertise = {"broker.example", 19092};
+  listen();
+  EXPECT_EQ(endpoint.bound, (Address{"0.0.0.0", 9092}));
+  EXPECT_EQ(endpoint.advertised, (Address{"broker.example", 19092}));
+}
+
+TEST_F(ServerTest, SpreadsConnectionsOverTheDataShards) {
+  listen();
+  for (int client = 0; client < 4; ++client) {
+    EXPECT_THAT(connect(metadata()).answers(), SizeIs(1));
+  }
+  EXPECT_THAT(environment.door.owners, ElementsAre(0, 1, 0, 1));
+}
+
+TEST_F(ServerTest, GarbageOnOneConnectionLeavesTheOthersAlone) {
+  listen();
+  auto& good = connect(metadata());
+  auto& bad = connect("GET / HTTP/1.1\r\n\r\n");
+  EXPECT_TRUE(bad.closed);
+  EXPECT_FALSE(good.closed);
+  good.push(metadata());
+  environment.run();
+  EXPECT_THAT(good.answers(), SizeIs(2));
+}
+
+TEST_F(ServerTest, RefusesConnectionsBeyondTheLimitUntilOneEnds) {
+  settings.connections_max = 2;
+  listen();
+  auto& first = connect(metadata());
+  connect(metadata());
+  EXPECT_THAT(connect(metadata()).answers(), SizeIs(0));
+  EXPECT_THAT(connect(metadata()).answers(), SizeIs(0));
+  first.close_peer();
+  environment.run();
+  EXPECT_THAT(connect(metadata()).answers(), SizeIs(1));
+}
+
+TEST_F(ServerTest, StopEndsIdleConnectionsAtOnce) {
+  listen();
+  auto& idle = connect(metadata());
+  stop(1min);
+  EXPECT_TRUE(stopped);
+  EXPECT_TRUE(idle.closed);
+  EXPECT_TRUE(environment.door.closed);
+}
+
+TEST_F(ServerTest, StopWaitsForAnswersUntilTheGracePeriodIsOver) {
+  broker.hold_fetch = true;
+  listen();
+  auto& answered = connect(fetch());
+  auto& parked = connect(fetch());
+  stop(5s);
+  EXPECT_FALSE(stopped);
+  auto& held = broker.fetches.front();
+  held.dispatched.resolve();
+  held.done.resolve(FetchAnswer{});
+  environment.run();
+  EXPECT_THAT(answered.answers(), SizeIs(1));
+  EXPECT_TRUE(answered.closed);
+  EXPECT_FALSE(parked.closed);
+  environment.advance(5s);
+  EXPECT_TRUE(stopped);
+  EXPECT_TRUE(parked.closed);
+  EXPECT_THAT(log.warnings(), ElementsAre(HasSubstr("grace period")));
+}
+
+}  // namespace
+}  // namespace millrace::kafka_transport::testing
