@@ -1,5 +1,6 @@
-// Small, agreed-on state: sessions, a tree of versioned keys, notice of change. Level-triggered: who
-// waits learns that the state differs from what it saw, not which steps led there. Keys are paths,
+// Small, agreed-on state: sessions, a tree of versioned keys, notice of change. Level-triggered:
+// who waits learns that the state differs from what it saw, not which steps led there. Keys are
+// paths,
 // "/brokers/ids/1". `standalone` and the simulated one pass testing/coordination_contract.h.
 #pragma once
 
@@ -15,8 +16,8 @@ namespace millrace {
 
 /// Of a key: 0 when created, one more at each write.
 using Version = std::int64_t;
-inline constexpr Version any_version = -1;       ///< write whatever is there; create if missing
-inline constexpr Version must_not_exist = -2;    ///< create
+inline constexpr Version any_version = -1;     ///< write whatever is there; create if missing
+inline constexpr Version must_not_exist = -2;  ///< create
 
 struct Versioned {
   std::string value;
@@ -61,11 +62,12 @@ class Coordination {
   virtual Task<Versioned> get(std::string key) = 0;
   /// Names (not paths) of the children of `prefix`, sorted; empty when there are none.
   virtual Task<std::vector<std::string>> list(std::string prefix) = 0;
-  /// All or nothing, durable when it completes; parents are made as needed. Errc::conflict names the
-  /// first key whose version is not the expected one; Errc::not_found removing what is not there.
-  /// Answers the new version of each key.
+  /// All or nothing, durable when it completes; parents are made as needed. Errc::conflict names
+  /// the first key whose version is not the expected one; Errc::not_found removing what is not
+  /// there. Answers the new version of each key.
   virtual Task<std::vector<Version>> commit(std::vector<Write> writes) = 0;
-  /// Completes once the state of `prefix` and below differs from `seen`; at once for Seen{}.
+  /// Completes once the state of `prefix` and below differs from `seen`; at once for Seen{}. Where
+  /// nothing is at or below `prefix`, it may complete for a change elsewhere.
   virtual Task<Seen> next_change(std::string prefix, Seen seen) = 0;
 };
 
