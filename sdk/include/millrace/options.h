@@ -31,14 +31,14 @@ enum MillraceOptionFlags {
 /// with an entry whose name is null. Part of the frozen descriptor: never changes within a major.
 struct MillraceOption {
   const char* name;
-  std::uint32_t type;           ///< MillraceOptionType
-  const char* unit;             ///< "ms", "bytes"; null for none
-  const char* default_value;    ///< as it would stand in TOML without quotes; null for none
-  std::int64_t minimum;         ///< of integers; minimum > maximum: unbounded
+  std::uint32_t type;         ///< MillraceOptionType
+  const char* unit;           ///< "ms", "bytes"; null for none
+  const char* default_value;  ///< as it would stand in TOML without quotes; null for none
+  std::int64_t minimum;       ///< of integers and numbers; minimum > maximum: unbounded
   std::int64_t maximum;
-  const char* choices;          ///< "a|b|c" for texts; null: any
-  const char* help;             ///< one sentence
-  std::uint32_t flags;          ///< MillraceOptionFlags
+  const char* choices;  ///< "a|b|c" for texts; null: any
+  const char* help;     ///< one sentence
+  std::uint32_t flags;  ///< MillraceOptionFlags
 };
 
 }  // extern "C"
@@ -48,11 +48,10 @@ namespace millrace {
 inline constexpr std::int64_t unbounded_min = 1;
 inline constexpr std::int64_t unbounded_max = 0;
 
-using OptionValue =
-    std::variant<std::string, std::int64_t, bool, double, std::vector<std::string>>;
+using OptionValue = std::variant<std::string, std::int64_t, bool, double, std::vector<std::string>>;
 
-/// The values of one instance's options: checked, defaults filled in. Asking for a name that was not
-/// declared, or as another type, is a bug of the caller and ends the process.  [any thread]
+/// The values of one instance's options: checked, defaults filled in. Asking for a name that was
+/// not declared, or as another type, is a bug of the caller and ends the process.  [any thread]
 class Options {
  public:
   Options() = default;
