@@ -97,6 +97,10 @@ bool in_bounds(const MillraceOption& option, const OptionValue& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) {
     return !bounded(option) || (*integer >= option.minimum && *integer <= option.maximum);
   }
+  if (const auto* number = std::get_if<double>(&value)) {
+    return !bounded(option) || (*number >= static_cast<double>(option.minimum) &&
+                                *number <= static_cast<double>(option.maximum));
+  }
   if (const auto* text = std::get_if<std::string>(&value); text && option.choices != nullptr) {
     return contains(choices_of(option), *text);
   }
@@ -138,15 +142,15 @@ std::vector<std::string> choices_of(const MillraceOption& option) {
 
 std::string allowed(const MillraceOption& option) {
   const std::string unit = option.unit == nullptr ? "" : concat(" (", option.unit, ")");
+  const std::string bounds =
+      bounded(option) ? concat(" from ", option.minimum, " to ", option.maximum) : "";
   switch (option.type) {
     case MILLRACE_OPTION_TEXT:
       if (option.choices == nullptr) return "a text";
       return "one of \"" + joined(choices_of(option), "\", \"") + '"';
-    case MILLRACE_OPTION_INTEGER:
-      if (!bounded(option)) return "an integer" + unit;
-      return concat("an integer from ", option.minimum, " to ", option.maximum, unit);
+    case MILLRACE_OPTION_INTEGER: return "an integer" + bounds + unit;
     case MILLRACE_OPTION_BOOLEAN: return "true or false";
-    case MILLRACE_OPTION_NUMBER: return "a number" + unit;
+    case MILLRACE_OPTION_NUMBER: return "a number" + bounds + unit;
     case MILLRACE_OPTION_TEXTS: return "a list of texts, such as [\"a\", \"b\"]";
     default: return concat("a value of type ", option.type, ", which this kernel does not know");
   }
@@ -157,8 +161,8 @@ std::expected<OptionValue, std::string> value_of(const MillraceOption& option,
   auto value = typed(option, entry);
   if (value && in_bounds(option, *value)) return *std::move(value);
   auto message = "expected " + allowed(option) + ", found " + found(option, entry.value);
-  if (value && option.choices != nullptr) {
-    message += nearest_hint(std::get<std::string>(*value), choices_of(option));
+  if (const auto* text = std::get_if<std::string>(&entry.value.value)) {
+    message += nearest_hint(*text, choices_of(option));
   }
   return std::unexpected(std::move(message));
 }

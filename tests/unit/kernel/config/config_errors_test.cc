@@ -62,7 +62,8 @@ TEST_F(ConfigErrorsTest, WrongType) {
               ElementsAre("millrace.toml:2:10: transport.kafka.strict: expected true or false, "
                           "found integer 1"));
   EXPECT_THAT(problems_in("[transport.kafka]\nshare = [1]\n"),
-              ElementsAre("millrace.toml:2:9: transport.kafka.share: expected a number, found a "
+              ElementsAre("millrace.toml:2:9: transport.kafka.share: expected a number from 0 to "
+                          "4, found a "
                           "list"));
   EXPECT_THAT(problems_in("[plugins]\npath = \"/opt\"\n"),
               ElementsAre("millrace.toml:2:8: plugins.path: expected a list of texts, such as "
@@ -83,6 +84,12 @@ TEST_F(ConfigErrorsTest, OutOfRange) {
   EXPECT_THAT(problems_in("[transport.kafka]\nidle = 0\n"),
               ElementsAre("millrace.toml:2:8: transport.kafka.idle: expected an integer from 1 to "
                           "86400000 (ms), found integer 0"));
+}
+
+TEST_F(ConfigErrorsTest, NumbersHaveBoundsToo) {
+  EXPECT_THAT(problems_in("[transport.kafka]\nshare = 4.5\n"),
+              ElementsAre("millrace.toml:2:9: transport.kafka.share: expected a number from 0 to "
+                          "4, found number 4.5"));
 }
 
 TEST_F(ConfigErrorsTest, BadChoice) {
