@@ -1,0 +1,188 @@
+#include "kernel/env/event_loop.h"
+
+#include <atomic>
+#include <future>
+#include <latch>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "environment_fixture.h"
+
+namespace millrace::kernel {
+namespace {
+
+using EventLoopTest = EnvironmentTest;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST_F(EventLoopTest, RunsPostedJobsInOrderOnItsThread) {
+  constexpr int jobs = 10'000;
+  std::vector<int> ran;
+  std::promise<void> done;
+  for (int i = 0; i < jobs; ++i) {
+    shard().post([&, i] {
+      if (shard().is_current() && !shard(1).is_current()) ran.push_back(i);
+      if (i == jobs - 1) done.set_value();
+    });
+  }
+  done.get_future().wait();
+  ASSERT_EQ(ran.size(), jobs);
+  EXPECT_TRUE(std::ranges::is_sorted(ran));
+  EXPECT_FALSE(shard().is_current());
+}
+
+TEST_F(EventLoopTest, ManyPostsCostOneWakeUp) {
+  auto& loop = dynamic_cast<EventLoop&>(shard());
+  std::latch busy(1);
+  std::latch release(1);
+  std::promise<void> done;
+  shard().post([&] {
+    busy.count_down();
+    release.wait();
+  });
+  busy.wait();
+  const auto before = loop.wake_ups();
+  for (int i = 0; i < 1000; ++i) shard().post([] {});
+  shard().post([&] { done.set_value(); });
+  release.count_down();
+  done.get_future().wait();
+  EXPECT_LE(loop.wake_ups() - before, 1);
+}
+
+TEST_F(EventLoopTest, FiresTimersInOrderAndNotTooEarly) {
+  std::vector<int> fired;
+  const auto begin = environment().clock().now();
+  const auto result = run(shard(), [&]() -> Task<> {
+    return [](std::vector<int>& order) -> Task<> {
+      Shard& here = co_await this_shard();
+      const auto now = here.now();
+      for (const int ms : {30, 10, 20}) {
+        here.schedule(now + std::chrono::milliseconds(ms), [&order, ms] { order.push_back(ms); });
+      }
+      co_return co_await sleep(std::chrono::milliseconds(40));
+    }(fired);
+  });
+  ASSERT_TRUE(result);
+  EXPECT_THAT(fired, ElementsAre(10, 20, 30));
+  EXPECT_GE(environment().clock().now() - begin, std::chrono::milliseconds(40));
+}
+
+Task<int> after(Duration duration) {
+  auto sleeping = sleep(duration);
+  MR_CO_CHECK(co_await std::move(sleeping));
+  co_return 7;
+}
+
+TEST_F(EventLoopTest, ADeadlineEndsAWait) {
+  const auto late = block_on(shard(), [] {
+    return with_deadline(after(std::chrono::hours(1)), std::chrono::milliseconds(5));
+  });
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Errc::timed_out);
+  const auto in_time =
+      block_on(shard(), [] { return with_deadline(after(Duration::zero()), patience); });
+  EXPECT_EQ(in_time.value_or(0), 7);
+}
+
+TEST_F(EventLoopTest, RunsATaskOnAnotherShardAndBringsItsResultBack) {
+  auto where = [](Shard& there) -> Task<unsigned> {
+    auto ask = []() -> Task<unsigned> {
+      Shard& here = co_await this_shard();
+      co_return here.is_current() ? here.index() : 99;
+    };
+    MR_CO_TRY(const auto index, co_await run_on(there, ask));
+    Shard& home = co_await this_shard();
+    co_return home.is_current() && home.index() == 0 ? index : 98;
+  };
+  EXPECT_EQ(run(shard(0), [&] { return where(shard(1)); }).value_or(97), 1);
+  EXPECT_EQ(run(shard(0), [&] { return where(environment().control()); }).value_or(97), 2);
+}
+
+TEST_F(EventLoopTest, BlockingWorkRunsOnAWorkerAndItsErrorsComeBack) {
+  auto work = [](BlockingPool& pool) -> Task<std::string> {
+    auto failing = []() -> Result<int> { return Error{Errc::io, "the disk"}; };
+    const auto failed = co_await on_worker(pool, failing);
+    auto naming = []() -> Result<std::string> {
+      char name[16];
+      pthread_getname_np(pthread_self(), name, sizeof name);
+      return std::string(name);
+    };
+    MR_CO_TRY(auto name, co_await on_worker(pool, naming));
+    co_return name + " " + failed.error().detail;
+  };
+  const auto result = run(shard(), [&] { return work(environment().workers()); });
+  EXPECT_THAT(result.value_or(""), testing::MatchesRegex("mr-worker-[01] the disk"));
+}
+
+TEST_F(EventLoopTest, ATaskThatFailsUnawaitedIsReported) {
+  std::promise<void> done;
+  shard().post([&] {
+    auto failing = []() -> Task<> { co_return Error{Errc::io, "no such luck"}; };
+    auto leaving = []() -> Task<> { co_return Error{Errc::closed, "peer closed"}; };
+    spawn(shard(), failing(), "the test's task");
+    spawn(shard(), leaving(), "another");
+    done.set_value();
+  });
+  done.get_future().wait();
+  EXPECT_EQ(environment().tasks_failed(), 1);
+  EXPECT_THAT(log_.lines(), ElementsAre(testing::AllOf(HasSubstr("task=the test's task"),
+                                                       HasSubstr("no such luck"))));
+}
+
+// A busy coroutine gives way: the loop serves timers and sockets between its turns.
+TEST_F(EventLoopTest, AYieldingLoopStarvesNobody) {
+  bool rung = false;
+  auto spin = [](bool& until) -> Task<> {
+    Shard& here = co_await this_shard();
+    here.schedule(here.now() + std::chrono::milliseconds(5), [&until] { until = true; });
+    while (!until) {
+      auto [resolver, pending] = make_pending<>();
+      here.post([turn = std::move(resolver)]() mutable { turn.resolve(); });
+      MR_CO_CHECK(co_await pending);
+    }
+    co_return {};
+  };
+  EXPECT_TRUE(run(shard(), [&] { return spin(rung); }));
+}
+
+// ---- stopping ----
+
+TEST_F(EventLoopTest, StopRunsWhatWasSubmittedAndPosted) {
+  std::atomic<int> ran = 0;
+  for (int i = 0; i < 100; ++i) {
+    environment().workers().submit([&] {
+      shard(0).post([&] { shard(1).post([&] { environment().control().post([&] { ++ran; }); }); });
+    });
+  }
+  environment().stop();
+  EXPECT_EQ(ran, 100);
+}
+
+TEST_F(EventLoopTest, StopCancelsWhatStillWaits) {
+  std::vector<Errc> ends;
+  std::promise<void> waiting;
+  shard().post([&] {
+    auto wait = [](std::vector<Errc>& codes) -> Task<> {
+      const auto slept = co_await sleep(std::chrono::hours(1));
+      codes.push_back(slept.error().code);
+      co_return {};
+    };
+    spawn(shard(), wait(ends), "sleeper");
+    waiting.set_value();
+  });
+  waiting.get_future().wait();
+  environment().stop();
+  EXPECT_THAT(ends, ElementsAre(Errc::cancelled));
+  environment().stop();
+}
+
+TEST_F(EventLoopTest, AfterStopWorkersRunInTheCallersThread) {
+  environment().stop();
+  bool ran = false;
+  environment().workers().submit([&] { ran = true; });
+  EXPECT_TRUE(ran);
+}
+
+}  // namespace
+}  // namespace millrace::kernel
