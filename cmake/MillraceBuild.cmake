@@ -49,9 +49,16 @@ string(REPLACE "-g " "-gline-tables-only " CMAKE_CXX_FLAGS_RELWITHDEBINFO
 # includes what it uses, and `-DMILLRACE_PCH=OFF` builds without.
 option(MILLRACE_PCH "Use precompiled headers" ON)
 function(millrace_use_pch target)
-  if(MILLRACE_PCH)
-    target_precompile_headers(${target} REUSE_FROM millrace_sdk)
+  if(NOT MILLRACE_PCH)
+    return()
   endif()
+  # A header precompiled with -fPIC does not fit a program's -fPIE.
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "EXECUTABLE")
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fPIC)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM millrace_sdk)
 endfunction()
 function(millrace_use_test_pch target)
   if(NOT MILLRACE_PCH)

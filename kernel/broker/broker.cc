@@ -141,9 +141,8 @@ Task<> KernelBroker::become_controller() {
     co_return node.error();
   }
   std::vector<Write> writes;
-  writes.push_back({.key = epoch_key,
-                    .value = std::to_string(controller_epoch_),
-                    .expected = expected});
+  writes.push_back(
+      {.key = epoch_key, .value = std::to_string(controller_epoch_), .expected = expected});
   const auto now = parts_.environment.clock().wall();
   writes.push_back({.key = std::string(znodes::controller),
                     .value = znodes::encode_controller(config_.id, now),

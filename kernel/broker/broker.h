@@ -1,6 +1,6 @@
-// The broker's services, over the partitions of all shards. A call arrives on its connection's shard;
-// what belongs to other shards is posted to them, one message per shard and request, and comes back
-// the same way.
+// The broker's services, over the partitions of all shards. A call arrives on its connection's
+// shard; what belongs to other shards is posted to them, one message per shard and request, and
+// comes back the same way.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ namespace millrace::kernel {
 struct BrokerConfig {
   std::int32_t id = 0;
   std::string rack;
-  std::size_t memory_bytes = 0;  ///< for requests in flight, all shards together
+  std::size_t memory_bytes = 0;                 ///< for requests in flight, all shards together
   std::map<std::string, std::string> defaults;  ///< `[defaults]`, by Kafka's names
 };
 

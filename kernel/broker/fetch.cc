@@ -1,6 +1,6 @@
-// Fetch: a long poll on the connection's shard. It reads what is there from every shard at once; while
-// that is not enough it registers one waiter with all partitions and reads again when one of them has
-// grown.
+// Fetch: a long poll on the connection's shard. It reads what is there from every shard at once;
+// while that is not enough it registers one waiter with all partitions and reads again when one of
+// them has grown.
 #include <algorithm>
 #include <utility>
 
@@ -35,8 +35,8 @@ Task<std::vector<PartitionFetched>> read_group(ShardState& owner, Group group,
   for (auto& part : group) {
     const auto partition = owner.find(part.topic, part.fetch.partition);
     if (!partition) {
-      fetched.push_back({.partition = part.fetch.partition,
-                         .error = ErrorCode::not_leader_or_follower});
+      fetched.push_back(
+          {.partition = part.fetch.partition, .error = ErrorCode::not_leader_or_follower});
       continue;
     }
     const auto number = part.fetch.partition;
@@ -162,8 +162,8 @@ Task<> wait_for_growth(PartitionMap& partitions, Plan& plan, FetchAnswer& seen, 
     std::vector<Offset> from;
     for (const auto& part : group) {
       const auto& fetched = slot(seen, part);
-      const auto readable = isolation == Isolation::read_committed ? fetched.last_stable
-                                                                   : fetched.high_watermark;
+      const auto readable =
+          isolation == Isolation::read_committed ? fetched.last_stable : fetched.high_watermark;
       from.push_back(std::max(readable, part.fetch.from));
     }
     auto& owner = *partitions.shards()[at];

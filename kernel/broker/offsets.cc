@@ -53,8 +53,8 @@ Task<ListOffsetsAnswer> KernelBroker::list_offsets(Session& session, ListOffsets
   for (auto& one : asked) {
     auto found = co_await one.found;
     if (!found) {
-      found = PartitionOffsetFound{.partition = one.partition,
-                                   .error = error_code_of(found.error())};
+      found =
+          PartitionOffsetFound{.partition = one.partition, .error = error_code_of(found.error())};
     }
     answer.topics[one.topic_at].partitions.push_back(*found);
   }

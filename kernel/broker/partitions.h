@@ -1,6 +1,6 @@
-// Which partition lives where: each belongs to one shard, by a hash of its name, and only that shard
-// touches it. Also what else a shard keeps for the broker: its view of the cluster, its share of the
-// memory for requests.
+// Which partition lives where: each belongs to one shard, by a hash of its name, and only that
+// shard touches it. Also what else a shard keeps for the broker: its view of the cluster, its share
+// of the memory for requests.
 #pragma once
 
 #include <memory>

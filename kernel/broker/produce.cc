@@ -91,9 +91,8 @@ Task<> produce_group(ShardState& owner, Shard& home, std::shared_ptr<ProduceCall
     }
     answered.push_back({parts[at].topic_at, parts[at].partition_at, *std::move(produced)});
   }
-  tell(owner.shard(), home, [call, answered = std::move(answered)]() mutable {
-    call->group_done(std::move(answered));
-  });
+  tell(owner.shard(), home,
+       [call, answered = std::move(answered)]() mutable { call->group_done(std::move(answered)); });
   co_return {};
 }
 

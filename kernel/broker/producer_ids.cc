@@ -27,8 +27,7 @@ Task<> ProducerIds::take_block() {
     co_return current.error();
   }
   std::vector<Write> writes;
-  writes.push_back(
-      {.key = key, .value = znodes::encode_producer_ids(block), .expected = expected});
+  writes.push_back({.key = key, .value = znodes::encode_producer_ids(block), .expected = expected});
   auto written = co_await coordination_.commit(std::move(writes));
   if (!written) {
     // Somebody else took a block between the two calls: look again.

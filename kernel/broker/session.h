@@ -10,8 +10,7 @@ namespace millrace::kernel {
 /// [connection's shard]
 class KernelSession final : public Session {
  public:
-  KernelSession(ClientInfo client, ShardState& shard)
-      : client_(std::move(client)), shard_(shard) {}
+  KernelSession(ClientInfo client, ShardState& shard) : client_(std::move(client)), shard_(shard) {}
 
   const ClientInfo& client() const noexcept { return client_; }
   ShardState& shard() noexcept { return shard_; }

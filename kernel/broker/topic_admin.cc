@@ -209,8 +209,7 @@ Task<TopicDeleted> KernelBroker::delete_topic(TopicName name) {
   co_return std::move(deleted);
 }
 
-Task<std::vector<TopicCreated>> KernelBroker::create_topics(Session&,
-                                                            CreateTopicsRequest request) {
+Task<std::vector<TopicCreated>> KernelBroker::create_topics(Session&, CreateTopicsRequest request) {
   std::vector<TopicCreated> answers;
   for (auto& wanted : request.topics) {
     const auto name = wanted.name;
@@ -229,8 +228,7 @@ Task<std::vector<TopicCreated>> KernelBroker::create_topics(Session&,
   co_return std::move(answers);
 }
 
-Task<std::vector<TopicDeleted>> KernelBroker::delete_topics(Session&,
-                                                            std::vector<TopicName> topics,
+Task<std::vector<TopicDeleted>> KernelBroker::delete_topics(Session&, std::vector<TopicName> topics,
                                                             Duration) {
   std::vector<TopicDeleted> answers;
   for (const auto& name : topics) {
@@ -276,16 +274,14 @@ Task<MetadataAnswer> KernelBroker::metadata(Session& session, MetadataRequest re
   co_return describe(*cluster, request, listener);
 }
 
-Task<InitProducerIdAnswer> KernelBroker::init_producer_id(Session&,
-                                                          InitProducerIdRequest request) {
+Task<InitProducerIdAnswer> KernelBroker::init_producer_id(Session&, InitProducerIdRequest request) {
   if (request.transactional_id) {
     // Transactions come with their plugin; no coordinator is loaded.
     co_return InitProducerIdAnswer{.error = ErrorCode::coordinator_not_available};
   }
   auto make = [this] { return producer_ids_.next(); };
   MR_CO_TRY(const auto id, co_await run_on(control(), std::move(make)));
-  co_return InitProducerIdAnswer{
-      .error = ErrorCode::none, .producer_id = id, .producer_epoch = 0};
+  co_return InitProducerIdAnswer{.error = ErrorCode::none, .producer_id = id, .producer_epoch = 0};
 }
 
 }  // namespace millrace::kernel

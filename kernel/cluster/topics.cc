@@ -33,40 +33,40 @@ std::int32_t default_number(const std::map<std::string, std::string>& defaults,
   return number;
 }
 
-std::optional<Refusal> check_new_name(const std::string& name, const ClusterState& cluster) {
+std::optional<TopicRefusal> check_new_name(const std::string& name, const ClusterState& cluster) {
   if (auto refusal = check_topic_name(name)) return refusal;
   if (cluster.find(name)) {
-    return Refusal{ErrorCode::topic_already_exists, "Topic '" + name + "' already exists."};
+    return TopicRefusal{ErrorCode::topic_already_exists, "Topic '" + name + "' already exists."};
   }
   const auto folded = collision_name(name);
   for (const auto& [other, state] : cluster.topics) {
     if (collision_name(other) == folded) {
-      return Refusal{ErrorCode::invalid_topic_exception,
-                     "Topic '" + name + "' collides with existing topic '" + other +
-                         "': names may not differ in '.' and '_' alone."};
+      return TopicRefusal{ErrorCode::invalid_topic_exception,
+                          "Topic '" + name + "' collides with existing topic '" + other +
+                              "': names may not differ in '.' and '_' alone."};
     }
   }
   return std::nullopt;
 }
 
 // Replica lists from the request, or one after the other over the brokers.
-std::optional<Refusal> place_replicas(const NewTopic& wanted, const ClusterState& cluster,
-                                      const std::map<std::string, std::string>& defaults,
-                                      TopicState& topic) {
+std::optional<TopicRefusal> place_replicas(const NewTopic& wanted, const ClusterState& cluster,
+                                           const std::map<std::string, std::string>& defaults,
+                                           TopicState& topic) {
   std::vector<std::int32_t> brokers;
   for (const auto& [id, state] : cluster.brokers) brokers.push_back(id);
 
   if (!wanted.assignments.empty()) {
     if (wanted.partitions != -1 || wanted.replication_factor != -1) {
-      return Refusal{ErrorCode::invalid_request,
-                     "Both a replica assignment and a number of partitions or replicas were "
-                     "given; give one of them."};
+      return TopicRefusal{ErrorCode::invalid_request,
+                          "Both a replica assignment and a number of partitions or replicas were "
+                          "given; give one of them."};
     }
     std::int32_t expected = 0;
     for (const auto& [partition, replicas] : wanted.assignments) {
       if (partition != expected++) {
-        return Refusal{ErrorCode::invalid_replica_assignment,
-                       "Partitions of an assignment must be 0, 1, 2, ... without gaps."};
+        return TopicRefusal{ErrorCode::invalid_replica_assignment,
+                            "Partitions of an assignment must be 0, 1, 2, ... without gaps."};
       }
       auto sorted = replicas;
       std::ranges::sort(sorted);
@@ -74,35 +74,35 @@ std::optional<Refusal> place_replicas(const NewTopic& wanted, const ClusterState
       const bool known = std::ranges::all_of(
           sorted, [&](auto id) { return std::ranges::find(brokers, id) != brokers.end(); });
       if (replicas.empty() || repeated || !known) {
-        return Refusal{ErrorCode::invalid_replica_assignment,
-                       "Partition " + std::to_string(partition) +
-                           ": replicas must be different, known brokers."};
+        return TopicRefusal{ErrorCode::invalid_replica_assignment,
+                            "Partition " + std::to_string(partition) +
+                                ": replicas must be different, known brokers."};
       }
       topic.partitions.push_back({replicas.front(), Epoch{0}, replicas, replicas});
     }
     return std::nullopt;
   }
 
-  const auto partitions = wanted.partitions == -1 ? default_number(defaults, "num.partitions", 1)
-                                                  : wanted.partitions;
+  const auto partitions =
+      wanted.partitions == -1 ? default_number(defaults, "num.partitions", 1) : wanted.partitions;
   const auto replication = wanted.replication_factor == -1
                                ? default_number(defaults, "default.replication.factor", 1)
                                : wanted.replication_factor;
   if (partitions <= 0) {
-    return Refusal{ErrorCode::invalid_partitions,
-                   "Number of partitions was " + std::to_string(partitions) +
-                       "; it must be at least 1."};
+    return TopicRefusal{
+        ErrorCode::invalid_partitions,
+        "Number of partitions was " + std::to_string(partitions) + "; it must be at least 1."};
   }
   if (partitions > new_topic_partitions_max) {
-    return Refusal{ErrorCode::invalid_partitions,
-                   "Number of partitions was " + std::to_string(partitions) +
-                       "; at most " + std::to_string(new_topic_partitions_max) +
-                       " are created at once."};
+    return TopicRefusal{ErrorCode::invalid_partitions,
+                        "Number of partitions was " + std::to_string(partitions) + "; at most " +
+                            std::to_string(new_topic_partitions_max) + " are created at once."};
   }
   if (replication <= 0 || static_cast<std::size_t>(replication) > brokers.size()) {
-    return Refusal{ErrorCode::invalid_replication_factor,
-                   "Replication factor was " + std::to_string(replication) + "; it must be from 1 to " +
-                       std::to_string(brokers.size()) + ", the number of brokers."};
+    return TopicRefusal{ErrorCode::invalid_replication_factor,
+                        "Replication factor was " + std::to_string(replication) +
+                            "; it must be from 1 to " + std::to_string(brokers.size()) +
+                            ", the number of brokers."};
   }
   for (std::int32_t partition = 0; partition < partitions; ++partition) {
     std::vector<std::int32_t> replicas;
@@ -114,28 +114,28 @@ std::optional<Refusal> place_replicas(const NewTopic& wanted, const ClusterState
   return std::nullopt;
 }
 
-std::optional<Refusal> take_configs(const NewTopic& wanted,
-                                    const std::map<std::string, std::string>& defaults,
-                                    TopicState& topic) {
+std::optional<TopicRefusal> take_configs(const NewTopic& wanted,
+                                         const std::map<std::string, std::string>& defaults,
+                                         TopicState& topic) {
   for (const auto& [name, value] : wanted.configs) {
     if (!value) {
-      return Refusal{ErrorCode::invalid_config, "Null value for config '" + name + "'."};
+      return TopicRefusal{ErrorCode::invalid_config, "Null value for config '" + name + "'."};
     }
     topic.configs[name] = *value;
   }
   if (auto parsed = TopicConfig::parse(defaults, topic.configs); !parsed) {
-    return Refusal{ErrorCode::invalid_config, parsed.error().detail};
+    return TopicRefusal{ErrorCode::invalid_config, parsed.error().detail};
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<Refusal> check_topic_name(std::string_view name) {
+std::optional<TopicRefusal> check_topic_name(std::string_view name) {
   const auto refuse = [&](std::string why) {
-    return Refusal{ErrorCode::invalid_topic_exception,
-                   "Topic name '" + std::string(name.substr(0, topic_name_chars_max)) + "' " +
-                       std::move(why)};
+    return TopicRefusal{
+        ErrorCode::invalid_topic_exception,
+        "Topic name '" + std::string(name.substr(0, topic_name_chars_max)) + "' " + std::move(why)};
   };
   if (name.empty()) return refuse("is empty.");
   if (name == "." || name == "..") return refuse("may not be '.' or '..'.");
@@ -192,7 +192,8 @@ Task<> write_topic(Coordination& coordination, TopicState topic, std::int32_t co
   for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
     const auto key = znodes::partition_state(topic.name, static_cast<std::int32_t>(at));
     writes.push_back(
-        {.key = key, .value = znodes::encode_partition_state(topic.partitions[at], controller_epoch)});
+        {.key = key,
+         .value = znodes::encode_partition_state(topic.partitions[at], controller_epoch)});
   }
   MR_CO_CHECK(co_await coordination.commit(std::move(writes)));
   co_return {};

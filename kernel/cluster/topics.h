@@ -1,5 +1,5 @@
-// Topics as the cluster keeps them: created, deleted and read through coordination, with Kafka's rules
-// for names, partitions, replicas and settings.
+// Topics as the cluster keeps them: created, deleted and read through coordination, with Kafka's
+// rules for names, partitions, replicas and settings.
 #pragma once
 
 #include <map>
@@ -20,22 +20,23 @@ namespace millrace::kernel {
 inline constexpr std::int32_t new_topic_partitions_max = 10'000;
 
 /// Why a request about a topic is refused.
-struct Refusal {
+struct TopicRefusal {
   ErrorCode error = ErrorCode::none;
   std::string message;
 };
 
 /// Letters, digits, '.', '_' and '-', at most 249 of them, not "." or "..".
-std::optional<Refusal> check_topic_name(std::string_view name);
+std::optional<TopicRefusal> check_topic_name(std::string_view name);
 
 /// Reads all topics below /brokers/topics. A topic whose keys cannot be read is an error that names
 /// the key: nothing is dropped because metadata is damaged.  [control thread]
 Task<std::vector<TopicState>> read_topics(Coordination& coordination);
 
-/// What a new topic would look like, or why it may not be made. Checks the name, that it is free, and
-/// its settings; takes defaults from `defaults` ("num.partitions", "default.replication.factor").
+/// What a new topic would look like, or why it may not be made. Checks the name, that it is free,
+/// and its settings; takes defaults from `defaults` ("num.partitions",
+/// "default.replication.factor").
 struct Planned {
-  std::optional<Refusal> refusal;
+  std::optional<TopicRefusal> refusal;
   TopicState topic;
 };
 Planned plan_topic(const NewTopic& wanted, const ClusterState& cluster,

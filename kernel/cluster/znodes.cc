@@ -64,9 +64,7 @@ json::array array_of(const std::vector<std::int32_t>& numbers) {
 
 }  // namespace
 
-std::string broker(std::int32_t id) {
-  return std::string(broker_ids) + "/" + std::to_string(id);
-}
+std::string broker(std::int32_t id) { return std::string(broker_ids) + "/" + std::to_string(id); }
 std::string topic(std::string_view name) { return std::string(topics) + "/" + std::string(name); }
 std::string topic_config(std::string_view name) {
   return std::string(topic_configs) + "/" + std::string(name);
@@ -91,8 +89,8 @@ Result<std::string> decode_cluster_id(std::string_view text) {
 }
 
 std::string encode_controller(std::int32_t id, Timestamp now) {
-  return json::serialize(json::object{
-      {"version", 1}, {"brokerid", id}, {"timestamp", std::to_string(now.ms)}});
+  return json::serialize(
+      json::object{{"version", 1}, {"brokerid", id}, {"timestamp", std::to_string(now.ms)}});
 }
 
 Result<std::int32_t> decode_controller(std::string_view text) {

@@ -1,5 +1,5 @@
-// The keys and values that brokers share through coordination: Kafka's own ZooKeeper layout, so that
-// tools of that time read it. Values are JSON; unknown members are ignored when reading.
+// The keys and values that brokers share through coordination: Kafka's own ZooKeeper layout, so
+// that tools of that time read it. Values are JSON; unknown members are ignored when reading.
 #pragma once
 
 #include <map>

@@ -1,0 +1,31 @@
+#include "kernel/cli/output.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include <boost/json.hpp>
+
+namespace millrace::kernel::cli {
+
+void Table::print() const {
+  std::vector<std::size_t> widths(rows_.front().size(), 0);
+  for (const auto& row : rows_) {
+    for (std::size_t at = 0; at < row.size(); ++at)
+      widths[at] = std::max(widths[at], row[at].size());
+  }
+  for (const auto& row : rows_) {
+    std::string line;
+    for (std::size_t at = 0; at < row.size(); ++at) {
+      line += row[at];
+      const bool last = at + 1 == row.size();
+      if (!last) line.append(widths[at] - row[at].size() + 2, ' ');
+    }
+    std::cout << line << '\n';
+  }
+}
+
+void print_json(const boost::json::value& value) {
+  std::cout << boost::json::serialize(value) << '\n';
+}
+
+}  // namespace millrace::kernel::cli

@@ -1,0 +1,137 @@
+// millrace plugin list|show|check: works on files; no broker is asked.
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <boost/json.hpp>
+
+#include "kernel/cli/context.h"
+#include "kernel/host/library.h"
+#include "kernel/host/plugin_files.h"
+
+namespace millrace::kernel::cli {
+
+namespace {
+
+namespace json = boost::json;
+
+// KIND/NAME as `plugin list` prints it, or the path of a file.
+Result<std::string> path_of(const Context& context, const std::string& plugin) {
+  const auto slash = plugin.find('/');
+  const bool named = slash != std::string::npos && !plugin.ends_with(".so");
+  if (!named) return plugin;
+  return PluginFiles(context.plugin_folders)
+      .find(plugin.substr(0, slash), plugin.substr(slash + 1));
+}
+
+Result<> list(const Context& context) {
+  const PluginFiles files(context.plugin_folders);
+  json::array plugins;
+  Table table({"PLUGIN", "ID", "VERSION", "STATE", "FILE"});
+  for (const auto kind : plugin_kinds) {
+    for (const auto& name : files.names(kind)) {
+      MR_TRY(const auto path, files.find(kind, name));
+      const auto library = load_plugin(path, kind);
+      const auto plugin = std::string(kind) + "/" + name;
+      const std::string id = library ? library->descriptor->id : "";
+      const std::string version = library ? library->descriptor->version : "";
+      const std::string state = library ? "ok" : "refused";
+      table.add({plugin, id, version, state, path});
+      json::object entry{
+          {"plugin", plugin}, {"id", id}, {"version", version}, {"state", state}, {"path", path}};
+      if (!library) entry["reason"] = library.error().detail;
+      plugins.emplace_back(std::move(entry));
+    }
+  }
+  if (context.output == OutputFormat::json) {
+    print_json(json::object{{"plugins", std::move(plugins)}});
+  } else {
+    table.print();
+  }
+  return {};
+}
+
+const char* type_of(const MillraceOption& option) {
+  switch (option.type) {
+    case MILLRACE_OPTION_INTEGER: return "integer";
+    case MILLRACE_OPTION_BOOLEAN: return "boolean";
+    case MILLRACE_OPTION_NUMBER: return "number";
+    case MILLRACE_OPTION_TEXTS: return "texts";
+    default: return "text";
+  }
+}
+
+const char* or_empty(const char* text) { return text ? text : ""; }
+
+Result<> show(const Context& context, const std::string& plugin) {
+  MR_TRY(const auto path, path_of(context, plugin));
+  MR_TRY(const auto library, load_plugin(path));
+  const auto& facts = *library.descriptor;
+  if (context.output == OutputFormat::json) {
+    json::array options;
+    for (const auto* option = facts.options; option->name; ++option) {
+      options.emplace_back(json::object{{"name", option->name},
+                                        {"type", type_of(*option)},
+                                        {"unit", or_empty(option->unit)},
+                                        {"default", or_empty(option->default_value)},
+                                        {"help", or_empty(option->help)}});
+    }
+    print_json(json::object{
+        {"id", facts.id},
+        {"kind", facts.kind},
+        {"version", facts.version},
+        {"licence", facts.licence},
+        {"summary", facts.summary},
+        {"abi", std::to_string(facts.abi_major) + "." + std::to_string(facts.abi_minor)},
+        {"toolchain", facts.toolchain},
+        {"path", path},
+        {"options", std::move(options)}});
+    return {};
+  }
+  std::cout << facts.id << ' ' << facts.version << " (" << facts.kind << ", " << facts.licence
+            << ")\n"
+            << facts.summary << "\n\nfile       " << path << "\nabi        " << facts.abi_major
+            << '.' << facts.abi_minor << "\ntoolchain  " << facts.toolchain << "\n\n";
+  Table table({"OPTION", "TYPE", "UNIT", "DEFAULT", "MEANING"});
+  for (const auto* option = facts.options; option->name; ++option) {
+    table.add({option->name, type_of(*option), or_empty(option->unit),
+               or_empty(option->default_value), or_empty(option->help)});
+  }
+  table.print();
+  return {};
+}
+
+Result<> check(const Context& context, const std::string& plugin) {
+  MR_TRY(const auto path, path_of(context, plugin));
+  MR_TRY(const auto library, load_plugin(path));
+  if (context.output == OutputFormat::json) {
+    print_json(json::object{{"path", path}, {"id", library.descriptor->id}, {"state", "ok"}});
+  } else {
+    std::cout << path << ": " << library.descriptor->id << " fits this kernel\n";
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_plugin_verb(CLI::App& app, Context& context, Action& action) {
+  auto* verb = app.add_subcommand("plugin", "list, show and check plugins");
+  verb->require_subcommand(1);
+  verb->add_option("--path", context.plugin_folders, "more folders to look in")
+      ->type_name("FOLDER")
+      ->allow_extra_args(false);
+  verb->add_subcommand("list", "list the plugins that are found")->callback([&context, &action] {
+    action = [&context] { return list(context); };
+  });
+  const auto add_named = [&](const char* name, const char* help, auto run_it) {
+    auto* named = verb->add_subcommand(name, help);
+    const auto plugin = std::make_shared<std::string>();
+    named->add_option("PLUGIN", *plugin, "KIND/NAME, or a file")->required();
+    named->callback([&context, &action, plugin, run_it] {
+      action = [&context, plugin, run_it] { return run_it(context, *plugin); };
+    });
+  };
+  add_named("show", "show a plugin's facts and options", &show);
+  add_named("check", "tell whether this kernel would load a plugin, and why not", &check);
+}
+
+}  // namespace millrace::kernel::cli

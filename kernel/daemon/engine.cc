@@ -1,0 +1,110 @@
+#include "kernel/daemon/engine.h"
+
+#include <ranges>
+
+#include "kernel/broker/broker.h"
+
+namespace millrace::kernel {
+
+Engine::Engine(Plan plan, HostServices services)
+    : plan_(std::move(plan)), services_(services), log_(services.log, "broker") {
+  std::map<std::string, std::string, std::less<>> settings{
+      {"broker.id", std::to_string(plan_.broker.id)}, {"broker.data", plan_.broker.data}};
+  plugins_ = std::make_unique<PluginHost>(std::move(plan_.plugins), std::move(settings), services_);
+}
+
+Engine::~Engine() = default;
+
+Task<> Engine::start() {
+  auto started = co_await start_steps();
+  if (!started) {
+    // The reason is what counts; a stop that fails as well says so in the log.
+    auto stopped = co_await stop(Duration::zero());
+    if (!stopped) {
+      log_.error("stopping after the failed start failed too",
+                 {{"error", to_string(stopped.error())}});
+    }
+  }
+  co_return started;
+}
+
+Task<> Engine::start_steps() {
+  step_ = Step::plugins;
+  for (const auto kind : {"compression", "coordination", "storage"}) {
+    MR_CO_CHECK(plugins_->start(kind));
+    log_plugins(kind);
+  }
+
+  step_ = Step::data;
+  BrokerParts parts{services_.environment,
+                    plugins_->storage(),
+                    plugins_->coordination(),
+                    plugins_->codecs(),
+                    log_,
+                    services_.metrics};
+  BrokerConfig config{.id = plan_.broker.id,
+                      .rack = plan_.broker.rack,
+                      .memory_bytes = plan_.broker.memory_bytes,
+                      .defaults = plan_.defaults};
+  broker_ = std::make_unique<KernelBroker>(std::move(parts), std::move(config));
+  broker_open_ = true;
+  MR_CO_CHECK(co_await broker_->open());
+
+  step_ = Step::plugins;
+  MR_CO_CHECK(plugins_->start("transport"));
+  log_plugins("transport");
+
+  step_ = Step::listen;
+  MR_CO_CHECK(co_await listen());
+  MR_CO_CHECK(co_await broker_->announce(endpoints_));
+  step_ = Step::running;
+  co_return {};
+}
+
+Task<> Engine::listen() {
+  for (const auto& [name, transport] : plugins_->transports()) {
+    auto endpoint = co_await transport->listen(*broker_);
+    if (!endpoint) {
+      co_return Error{endpoint.error().code, "transport." + name + ": " + endpoint.error().detail};
+    }
+    listening_.push_back(transport);
+    endpoint->listener = name;
+    log_.info("listening", {{"transport", name},
+                            {"address", to_string(endpoint->bound)},
+                            {"advertised", to_string(endpoint->advertised)}});
+    endpoints_.push_back(*std::move(endpoint));
+  }
+  co_return {};
+}
+
+Task<> Engine::stop(Duration grace) {
+  Result<> first_failure;
+  const auto keep = [&first_failure](Result<> result) {
+    if (!result && first_failure) first_failure = std::move(result);
+  };
+  for (auto* transport : std::views::reverse(listening_)) {
+    auto stopped = co_await transport->stop(grace);
+    keep(std::move(stopped));
+  }
+  listening_.clear();
+  plugins_->stop("transport");
+  if (broker_open_) {
+    broker_open_ = false;
+    auto closed = co_await broker_->close();
+    keep(std::move(closed));
+  }
+  plugins_->stop();
+  co_return first_failure;
+}
+
+void Engine::log_plugins(std::string_view kind) const {
+  for (const auto& plugin : plugins_->facts()) {
+    if (plugin.kind != kind) continue;
+    log_.info("plugin started", {{"plugin", plugin.id},
+                                 {"instance", plugin.instance},
+                                 {"version", plugin.version},
+                                 {"path", plugin.path}});
+  }
+}
+
+}  // namespace millrace::kernel

@@ -1,0 +1,59 @@
+// A broker as a whole: plugins, the broker's services, transports, in the order that each needs.
+// The daemon runs one on the real environment, a simulation several on simulated ones.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <millrace/environment.h>
+#include <millrace/observe.h>
+#include <millrace/transport.h>
+
+#include "kernel/host/plan.h"
+#include "kernel/host/plugin_host.h"
+
+namespace millrace::kernel {
+
+class KernelBroker;
+
+/// [control thread]
+class Engine {
+ public:
+  /// How far a start has come; says whose fault a failure is.
+  enum class Step { plugins, data, listen, running };
+
+  /// `services` outlive the engine.
+  Engine(Plan plan, HostServices services);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Starts everything. On an error what was started is stopped again, in reverse, before this
+  /// completes; step() tells where it failed.
+  Task<> start();
+  /// Transports answer what is in flight for at most `grace`, partitions are closed, plugins stop.
+  Task<> stop(Duration grace);
+
+  Step step() const noexcept { return step_; }
+  /// Where clients find us, once running.
+  const std::vector<Endpoint>& endpoints() const noexcept { return endpoints_; }
+  KernelBroker& broker() noexcept { return *broker_; }
+
+ private:
+  Task<> start_steps();
+  Task<> listen();
+  void log_plugins(std::string_view kind) const;
+
+  Plan plan_;
+  HostServices services_;
+  Log log_;
+  Step step_ = Step::plugins;
+  std::unique_ptr<PluginHost> plugins_;
+  std::unique_ptr<KernelBroker> broker_;
+  bool broker_open_ = false;
+  std::vector<Transport*> listening_;
+  std::vector<Endpoint> endpoints_;
+};
+
+}  // namespace millrace::kernel
