@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <cstdio>
+#include <ctime>
 
 namespace millrace::kernel {
 
@@ -56,16 +56,11 @@ bool needs_quotes(std::string_view value) {
 
 std::string_view padded_name(LogLevel level) {
   switch (level) {
-    case LogLevel::trace:
-      return "TRACE";
-    case LogLevel::debug:
-      return "DEBUG";
-    case LogLevel::info:
-      return "INFO ";
-    case LogLevel::warning:
-      return "WARN ";
-    case LogLevel::error:
-      break;
+    case LogLevel::trace: return "TRACE";
+    case LogLevel::debug: return "DEBUG";
+    case LogLevel::info: return "INFO ";
+    case LogLevel::warning: return "WARN ";
+    case LogLevel::error: break;
   }
   return "ERROR";
 }

@@ -31,16 +31,11 @@ const std::vector<std::string>& Options::texts(std::string_view name) const {
 
 std::string_view name_of(LogLevel level) noexcept {
   switch (level) {
-    case LogLevel::trace:
-      return "trace";
-    case LogLevel::debug:
-      return "debug";
-    case LogLevel::info:
-      return "info";
-    case LogLevel::warning:
-      return "warning";
-    case LogLevel::error:
-      break;
+    case LogLevel::trace: return "trace";
+    case LogLevel::debug: return "debug";
+    case LogLevel::info: return "info";
+    case LogLevel::warning: return "warning";
+    case LogLevel::error: break;
   }
   return "error";
 }

@@ -7,38 +7,22 @@ namespace millrace {
 
 std::string_view name_of(Errc code) noexcept {
   switch (code) {
-    case Errc::ok:
-      return "ok";
-    case Errc::invalid_argument:
-      return "invalid argument";
-    case Errc::not_found:
-      return "not found";
-    case Errc::out_of_range:
-      return "out of range";
-    case Errc::corrupt:
-      return "corrupt";
-    case Errc::too_large:
-      return "too large";
-    case Errc::io:
-      return "i/o";
-    case Errc::timed_out:
-      return "timed out";
-    case Errc::cancelled:
-      return "cancelled";
-    case Errc::closed:
-      return "closed";
-    case Errc::conflict:
-      return "conflict";
-    case Errc::fenced:
-      return "fenced";
-    case Errc::overloaded:
-      return "overloaded";
-    case Errc::unsupported:
-      return "unsupported";
-    case Errc::incompatible:
-      return "incompatible";
-    case Errc::internal:
-      break;
+    case Errc::ok: return "ok";
+    case Errc::invalid_argument: return "invalid argument";
+    case Errc::not_found: return "not found";
+    case Errc::out_of_range: return "out of range";
+    case Errc::corrupt: return "corrupt";
+    case Errc::too_large: return "too large";
+    case Errc::io: return "i/o";
+    case Errc::timed_out: return "timed out";
+    case Errc::cancelled: return "cancelled";
+    case Errc::closed: return "closed";
+    case Errc::conflict: return "conflict";
+    case Errc::fenced: return "fenced";
+    case Errc::overloaded: return "overloaded";
+    case Errc::unsupported: return "unsupported";
+    case Errc::incompatible: return "incompatible";
+    case Errc::internal: break;
   }
   return "internal";
 }

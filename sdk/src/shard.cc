@@ -39,8 +39,8 @@ void spawn(Shard& shard, Task<> task, std::string name, CancelScope* scope) {
 Task<> sleep(Duration duration) {
   Shard& shard = co_await this_shard();
   auto [resolver, pending] = make_pending<>();
-  const auto timer = shard.schedule(
-      shard.now() + duration, [done = std::move(resolver)]() mutable { done.resolve(); });
+  const auto timer = shard.schedule(shard.now() + duration,
+                                    [done = std::move(resolver)]() mutable { done.resolve(); });
   auto result = co_await pending;
   if (!result) shard.unschedule(timer);
   co_return std::move(result);

@@ -1,6 +1,6 @@
 // The door between the kernel and a plugin: one constant with C layout, read before any C++ of the
-// plugin is trusted. Its symbol's name carries the ABI major; its fields carry the rest. This file is
-// frozen: a change of layout here is a new major.
+// plugin is trusted. Its symbol's name carries the ABI major; its fields carry the rest. This file
+// is frozen: a change of layout here is a new major.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct MillraceDescriptor {
   std::uint32_t magic;            ///< MILLRACE_MAGIC
   std::uint32_t descriptor_size;  ///< sizeof(MillraceDescriptor)
   std::uint16_t abi_major;
-  std::uint16_t abi_minor;        ///< of the SDK it was built with; at most the kernel's
+  std::uint16_t abi_minor;  ///< of the SDK it was built with; at most the kernel's
   std::uint16_t kind_revision;
   std::uint16_t reserved;
   const char* kind;               ///< "storage"
@@ -80,8 +80,7 @@ struct MillraceDescriptor {
 
 /// Facts that must be equal on both sides. Codecs, operators and aggregates cross with standard
 /// library types alone; the system kinds also share coroutine frames, so the compiler counts.
-#define MILLRACE_TOOLCHAIN_PORTABLE \
-  MILLRACE_DETAIL_STDLIB ";std=23;san=" MILLRACE_DETAIL_SANITIZER
+#define MILLRACE_TOOLCHAIN_PORTABLE MILLRACE_DETAIL_STDLIB ";std=23;san=" MILLRACE_DETAIL_SANITIZER
 #if defined(__clang__)
 #define MILLRACE_TOOLCHAIN_SYSTEM \
   MILLRACE_TOOLCHAIN_PORTABLE ";cc=clang" MILLRACE_DETAIL_STRING(__clang_major__)

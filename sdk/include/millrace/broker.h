@@ -1,9 +1,9 @@
 // What a transport calls: the broker's services in terms of the log, with no version numbers and no
 // wire format. Calls are made on the connection's shard, and answered there.
 //
-// Two stages: a call is first `dispatched` (its place in every partition is fixed: the connection may
-// start its next request), then `done`. A transport that awaits `dispatched` before it decodes the
-// next request, and sends answers in request order, keeps pipelined requests in order without
+// Two stages: a call is first `dispatched` (its place in every partition is fixed: the connection
+// may start its next request), then `done`. A transport that awaits `dispatched` before it decodes
+// the next request, and sends answers in request order, keeps pipelined requests in order without
 // waiting for acks=all.
 #pragma once
 

@@ -1,5 +1,6 @@
 // The outside, as plugins and the kernel see it: clock, chance, network, files, pools. The real one
-// lives in kernel/env; the simulated one in testing/ runs whole clusters in one thread under a seed.
+// lives in kernel/env; the simulated one in testing/ runs whole clusters in one thread under a
+// seed.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +73,8 @@ class Listener {
  public:
   virtual ~Listener() = default;
   /// The next connection, as a stream of `owner`: hand it to that shard at once and touch it there
-  /// alone. Errc::closed after close(). Running out of file descriptors is waited out, not an error.
+  /// alone. Errc::closed after close(). Running out of file descriptors is waited out, not an
+  /// error.
   virtual Task<std::unique_ptr<Stream>> accept(Shard& owner) = 0;
   virtual const Address& local() const noexcept = 0;
   virtual void close() noexcept = 0;

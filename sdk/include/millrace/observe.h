@@ -33,8 +33,8 @@ class LogSink {
                      std::initializer_list<LogField> fields) noexcept = 0;
 };
 
-/// A subsystem's log: `log.info("recovered", {{"partition", name}, {"cut_bytes", n}})`. The message is a
-/// sentence for an operator at 3 a.m.; what varies is in the fields. A value: copy it freely.
+/// A subsystem's log: `log.info("recovered", {{"partition", name}, {"cut_bytes", n}})`. The message
+/// is a sentence for an operator at 3 a.m.; what varies is in the fields. A value: copy it freely.
 class Log {
  public:
   Log(LogSink& sink, std::string subsystem) : sink_(&sink), subsystem_(std::move(subsystem)) {}

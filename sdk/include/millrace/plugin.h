@@ -1,9 +1,9 @@
 // A plugin's side of the conversation: the class it implements, what it is handed, how it registers
 // what it offers, and the macro that makes the descriptor.
 //
-// Growing: what plugins implement (Plugin and the kinds' classes) is frozen within an ABI major; new
-// abilities arrive as a class found by id through Plugin::extension(). What the kernel implements
-// (Host, Registrar) may grow at the end with a new minor.
+// Growing: what plugins implement (Plugin and the kinds' classes) is frozen within an ABI major;
+// new abilities arrive as a class found by id through Plugin::extension(). What the kernel
+// implements (Host, Registrar) may grow at the end with a new minor.
 #pragma once
 
 #include <memory>
@@ -117,26 +117,26 @@ struct PluginFacts {
 ///                   .version = "0.1.0", .summary = "gzip by zlib");
 /// Expands to the descriptor. Globals of a plugin are constinit: static constructors would run
 /// before the kernel has compared the layouts.
-#define MILLRACE_PLUGIN(PluginClass, ...)                                                    \
-  static_assert(::std::is_base_of_v<::millrace::Plugin, PluginClass>);                      \
-  static constexpr ::millrace::PluginFacts millrace_plugin_facts{__VA_ARGS__};              \
-  extern "C" __attribute__((visibility("default"))) constinit const MillraceDescriptor      \
-      millrace_plugin_v1 = {                                                                \
-          MILLRACE_MAGIC,                                                                   \
-          sizeof(MillraceDescriptor),                                                       \
-          MILLRACE_ABI_MAJOR,                                                               \
-          MILLRACE_ABI_MINOR,                                                               \
-          millrace_plugin_facts.kind_revision,                                              \
-          0,                                                                                \
-          millrace_plugin_facts.kind,                                                       \
-          millrace_plugin_facts.id,                                                         \
-          millrace_plugin_facts.version,                                                    \
-          millrace_plugin_facts.licence,                                                    \
-          millrace_plugin_facts.summary,                                                    \
-          millrace_plugin_facts.needs,                                                      \
-          millrace_plugin_facts.provides,                                                   \
-          millrace_plugin_facts.toolchain,                                                  \
-          millrace_plugin_facts.layout,                                                     \
-          millrace_plugin_facts.options,                                                    \
-          &::millrace::detail::create_plugin<PluginClass>,                                  \
-          &::millrace::detail::destroy_plugin}
+#define MILLRACE_PLUGIN(PluginClass, ...)                                               \
+  static_assert(::std::is_base_of_v<::millrace::Plugin, PluginClass>);                  \
+  static constexpr ::millrace::PluginFacts millrace_plugin_facts{__VA_ARGS__};          \
+  extern "C" __attribute__((                                                            \
+      visibility("default"))) constinit const MillraceDescriptor millrace_plugin_v1 = { \
+      MILLRACE_MAGIC,                                                                   \
+      sizeof(MillraceDescriptor),                                                       \
+      MILLRACE_ABI_MAJOR,                                                               \
+      MILLRACE_ABI_MINOR,                                                               \
+      millrace_plugin_facts.kind_revision,                                              \
+      0,                                                                                \
+      millrace_plugin_facts.kind,                                                       \
+      millrace_plugin_facts.id,                                                         \
+      millrace_plugin_facts.version,                                                    \
+      millrace_plugin_facts.licence,                                                    \
+      millrace_plugin_facts.summary,                                                    \
+      millrace_plugin_facts.needs,                                                      \
+      millrace_plugin_facts.provides,                                                   \
+      millrace_plugin_facts.toolchain,                                                  \
+      millrace_plugin_facts.layout,                                                     \
+      millrace_plugin_facts.options,                                                    \
+      &::millrace::detail::create_plugin<PluginClass>,                                  \
+      &::millrace::detail::destroy_plugin}

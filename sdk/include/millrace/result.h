@@ -67,9 +67,10 @@ namespace detail {
 
 #define MR_DETAIL_CONCAT2(a, b) a##b
 #define MR_DETAIL_CONCAT(a, b) MR_DETAIL_CONCAT2(a, b)
-#define MR_DETAIL_TRY(result, keyword, declaration, expression)  \
-  auto&& result = (expression);                                  \
-  if (!result) [[unlikely]] keyword std::move(result).error();   \
+#define MR_DETAIL_TRY(result, keyword, declaration, expression) \
+  auto&& result = (expression);                                 \
+  if (!result) [[unlikely]]                                     \
+    keyword std::move(result).error();                          \
   declaration = *std::move(result)
 
 /// MR_TRY(auto bounds, log.append(batch));   declares `bounds`, or returns the Error to our caller.
@@ -79,10 +80,11 @@ namespace detail {
 #define MR_CO_TRY(declaration, expression) \
   MR_DETAIL_TRY(MR_DETAIL_CONCAT(mr_result_, __COUNTER__), co_return, declaration, expression)
 
-#define MR_DETAIL_CHECK(result, keyword, expression)                     \
-  do {                                                                   \
-    auto&& result = (expression);                                        \
-    if (!result) [[unlikely]] keyword std::move(result).error();         \
+#define MR_DETAIL_CHECK(result, keyword, expression) \
+  do {                                               \
+    auto&& result = (expression);                    \
+    if (!result) [[unlikely]]                        \
+      keyword std::move(result).error();             \
   } while (false)
 /// MR_CHECK(file.sync());   for a Result whose value does not matter.
 #define MR_CHECK(expression) \
@@ -91,8 +93,8 @@ namespace detail {
   MR_DETAIL_CHECK(MR_DETAIL_CONCAT(mr_result_, __COUNTER__), co_return, expression)
 
 /// In every build: a condition that is false only by a bug of ours.
-#define MR_ASSERT(condition)                                                        \
-  do {                                                                              \
-    if (!(condition)) [[unlikely]]                                                  \
-      ::millrace::detail::assertion_failed(#condition, __FILE__, __LINE__);         \
+#define MR_ASSERT(condition)                                                \
+  do {                                                                      \
+    if (!(condition)) [[unlikely]]                                          \
+      ::millrace::detail::assertion_failed(#condition, __FILE__, __LINE__); \
   } while (false)

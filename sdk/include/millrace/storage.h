@@ -1,5 +1,5 @@
-// Keeps the logs of partitions. The kernel decides offsets, retention and what compaction keeps; the
-// backend owns files. `storage/memory` is the reference semantics; both it and `filelog` pass
+// Keeps the logs of partitions. The kernel decides offsets, retention and what compaction keeps;
+// the backend owns files. `storage/memory` is the reference semantics; both it and `filelog` pass
 // testing/storage_contract.h.
 #pragma once
 
@@ -17,10 +17,10 @@ namespace millrace {
 
 /// The subset of a topic's settings that a log needs; Kafka's names and units.
 struct LogOptions {
-  std::uint64_t segment_bytes = 1'073'741'824;         // segment.bytes
-  Duration segment_age = std::chrono::hours(168);      // segment.ms
-  std::uint64_t index_interval_bytes = 4096;           // index.interval.bytes
-  std::uint64_t segment_index_bytes = 10'485'760;      // segment.index.bytes
+  std::uint64_t segment_bytes = 1'073'741'824;     // segment.bytes
+  Duration segment_age = std::chrono::hours(168);  // segment.ms
+  std::uint64_t index_interval_bytes = 4096;       // index.interval.bytes
+  std::uint64_t segment_index_bytes = 10'485'760;  // segment.index.bytes
   Uuid topic_id;
 };
 

@@ -1,5 +1,5 @@
-// What a plugin of a system kind (storage, coordination, transport) includes on top of plugin.h: the
-// environment, and the layouts of the types that cross only there.
+// What a plugin of a system kind (storage, coordination, transport) includes on top of plugin.h:
+// the environment, and the layouts of the types that cross only there.
 #pragma once
 
 #include <millrace/batch.h>
@@ -45,6 +45,6 @@ inline constexpr MillraceLayout system_layout[] = {
 }  // namespace millrace::detail
 
 /// MILLRACE_PLUGIN for storage, coordination and transport.
-#define MILLRACE_SYSTEM_PLUGIN(PluginClass, ...)                                   \
+#define MILLRACE_SYSTEM_PLUGIN(PluginClass, ...)                                         \
   MILLRACE_PLUGIN(PluginClass, __VA_ARGS__, .layout = ::millrace::detail::system_layout, \
                   .toolchain = MILLRACE_TOOLCHAIN_SYSTEM)
