@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "kernel/config/text.h"
 
@@ -30,6 +31,14 @@ std::vector<std::string> split(std::string_view text, char separator) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return parts;
+}
+
+std::string bounds_text(const MillraceOption& option) {
+  if (!bounded(option)) return "";
+  if (option.maximum == std::numeric_limits<std::int64_t>::max()) {
+    return concat(" not below ", option.minimum);
+  }
+  return concat(" from ", option.minimum, " to ", option.maximum);
 }
 
 std::string found(const MillraceOption& option, const ConfigValue& value) {
@@ -142,8 +151,7 @@ std::vector<std::string> choices_of(const MillraceOption& option) {
 
 std::string allowed(const MillraceOption& option) {
   const std::string unit = option.unit == nullptr ? "" : concat(" (", option.unit, ")");
-  const std::string bounds =
-      bounded(option) ? concat(" from ", option.minimum, " to ", option.maximum) : "";
+  const std::string bounds = bounds_text(option);
   switch (option.type) {
     case MILLRACE_OPTION_TEXT:
       if (option.choices == nullptr) return "a text";

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,8 +46,8 @@ inline constexpr MillraceOption zookeeper_options[] = {
 inline constexpr MillraceOption kafka_defaults[] = {
     {"num.partitions", MILLRACE_OPTION_INTEGER, nullptr, "1", 1, 100'000, nullptr, "Partitions.",
      0},
-    {"retention.ms", MILLRACE_OPTION_INTEGER, "ms", nullptr, -1, 1'000'000'000'000, nullptr,
-     "Retention.", 0},
+    {"retention.ms", MILLRACE_OPTION_INTEGER, "ms", nullptr, -1,
+     std::numeric_limits<std::int64_t>::max(), nullptr, "Retention.", 0},
     {"auto.create.topics.enable", MILLRACE_OPTION_BOOLEAN, nullptr, "true", unbounded_min,
      unbounded_max, nullptr, "Creates topics.", 0},
     end_of_options};
