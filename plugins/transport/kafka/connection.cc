@@ -14,16 +14,6 @@ constexpr Duration half_closed_max = std::chrono::seconds(10);
 
 }  // namespace
 
-TransportMetrics::TransportMetrics(Metrics& metrics)
-    : connections(metrics.gauge("millrace_kafka_connections", "Open Kafka connections")),
-      connections_refused(metrics.counter("millrace_kafka_connections_refused_total",
-                                          "Connections closed because of max.connections")),
-      requests(metrics.counter("millrace_kafka_requests_total", "Kafka requests begun")),
-      bad_requests(metrics.counter("millrace_kafka_bad_requests_total",
-                                   "Connections closed because of what was received")),
-      bytes_in(metrics.counter("millrace_kafka_bytes_in_total", "Bytes received")),
-      bytes_out(metrics.counter("millrace_kafka_bytes_out_total", "Bytes sent")) {}
-
 Connection::Connection(const ListenerContext& context, Shard& shard, std::unique_ptr<Stream> stream)
     : context_(context),
       shard_(shard),
@@ -128,8 +118,7 @@ Task<> Connection::handle(const Api& api, kafka::RequestHead head, MemoryBudget:
   const auto client_id = head.client_id.value_or("");
   if (client_.client_id != client_id) client_.client_id = client_id;
 
-  Request request(context_.broker, *session_, client_, context_.apis, std::move(head),
-                  std::move(memory), turn_);
+  Request request(context_, *session_, client_, std::move(head), std::move(memory), turn_);
   auto handling = api.handler(request);
   auto answer = co_await std::move(handling);
   if (answer) {

@@ -9,40 +9,17 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include <millrace/broker.h>
 #include <millrace/environment.h>
 #include <millrace/kafka/frame_reader.h>
-#include <millrace/observe.h>
 
 #include "answer_queue.h"
 #include "api_set.h"
+#include "listener_context.h"
 #include "request.h"
-#include "settings.h"
 
 namespace millrace::kafka_transport {
-
-/// [any thread]
-struct TransportMetrics {
-  explicit TransportMetrics(Metrics& metrics);
-  Gauge& connections;
-  Counter& connections_refused;
-  Counter& requests;
-  Counter& bad_requests;
-  Counter& bytes_in;
-  Counter& bytes_out;
-};
-
-/// What all connections of a listener share; outlives them.
-struct ListenerContext {
-  const Settings& settings;
-  const ApiSet& apis;
-  Broker& broker;
-  Log log;
-  TransportMetrics& metrics;
-  std::string listener;
-};
 
 /// [its shard]
 class Connection {

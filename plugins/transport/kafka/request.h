@@ -7,9 +7,9 @@
 #include <millrace/broker.h>
 #include <millrace/kafka/codec.h>
 
-namespace millrace::kafka_transport {
+#include "listener_context.h"
 
-class ApiSet;
+namespace millrace::kafka_transport {
 
 /// Only one request of a connection at a time has no fixed place yet: the next begins after it.
 /// [its connection's shard]
@@ -35,12 +35,12 @@ class Request {
   /// What a parked request counts for: its mapped form, without the frame.
   static constexpr std::size_t parked_bytes = 1024;
 
-  Request(Broker& to, Session& of, ClientInfo& who, const ApiSet& served,
-          kafka::RequestHead decoded, MemoryBudget::Lease lease, Turn& turn)
-      : broker(to),
+  Request(const ListenerContext& context, Session& of, ClientInfo& who, kafka::RequestHead decoded,
+          MemoryBudget::Lease lease, Turn& turn)
+      : listener(context),
+        broker(context.broker),
         session(of),
         client(who),
-        apis(served),
         head(std::move(decoded)),
         memory(std::move(lease)),
         turn_(turn) {}
@@ -73,10 +73,10 @@ class Request {
     return Error{Errc::internal, "answer: " + to_string(answer.error())};
   }
 
+  const ListenerContext& listener;
   Broker& broker;
   Session& session;
   ClientInfo& client;
-  const ApiSet& apis;
   kafka::RequestHead head;
   MemoryBudget::Lease memory;
 

@@ -1,19 +1,32 @@
 #include "server.h"
 
+#include <charconv>
+#include <string_view>
 #include <utility>
 
 namespace millrace::kafka_transport {
+namespace {
+
+/// The kernel's setting; -1 when it has none.
+std::int32_t parse_node_id(std::string_view text) {
+  std::int32_t id = -1;
+  std::from_chars(text.data(), text.data() + text.size(), id);
+  return id;
+}
+
+}  // namespace
 
 Server::Server(Host& host, Settings settings)
     : environment_(host.environment()),
       instance_(host.instance()),
+      node_id_(parse_node_id(host.setting("broker.id"))),
       log_(host.log()),
       settings_(std::move(settings)),
       metrics_(host.metrics()) {}
 
 Task<Endpoint> Server::listen(Broker& broker) {
   MR_ASSERT(!listener_);
-  context_.emplace(settings_, apis_, broker, log_, metrics_, instance_);
+  context_.emplace(settings_, apis_, broker, log_, metrics_, instance_, node_id_);
   for (auto* shard : environment_.shards()) {
     shards_.push_back(std::make_unique<ShardConnections>(*context_, *shard, open_));
   }

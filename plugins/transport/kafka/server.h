@@ -29,6 +29,7 @@ class Server final : public Transport {
 
   Environment& environment_;
   const std::string instance_;
+  const std::int32_t node_id_;
   const Log log_;
   const Settings settings_;
   const ApiSet apis_;

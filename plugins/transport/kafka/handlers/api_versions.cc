@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <millrace/kafka/api_versions.h>
 
@@ -42,18 +44,32 @@ ErrorCode note_software(ClientInfo& client, const kafka::ApiVersionsRequest& ask
   return ErrorCode::none;
 }
 
+/// KIP-1242: a client that says whom it believes to talk to learns when that is another broker.
+Task<ErrorCode> check_route(const Request& request, std::string cluster_id, std::int32_t node_id) {
+  MetadataRequest ask_cluster{.topics = std::vector<TopicName>()};
+  auto asking = request.broker.metadata(request.session, std::move(ask_cluster));
+  MR_CO_TRY(const auto here, co_await std::move(asking));
+  const bool meant = cluster_id == here.cluster_id && node_id == request.listener.node_id;
+  co_return meant ? ErrorCode::none : ErrorCode::rebootstrap_required;
+}
+
 }  // namespace
 
 Task<Payload> handle_api_versions(Request& request) {
   const auto& head = request.head;
+  const auto& apis = request.listener.apis;
   if (!kafka::ApiVersionsRequest::message_versions.contains(head.version)) {
     // The one version that every client can read; it then asks again with one that is listed.
-    const auto response = served(request.apis, ErrorCode::unsupported_version);
+    const auto response = served(apis, ErrorCode::unsupported_version);
     co_return kafka::encode_response(0, head.correlation_id, response);
   }
   MR_CO_TRY(const auto asked, request.decode<kafka::ApiVersionsRequest>());
-  const auto error = note_software(request.client, asked, api_versions_features(head.version));
-  co_return request.encode(served(request.apis, error));
+  auto error = note_software(request.client, asked, api_versions_features(head.version));
+  if (error == ErrorCode::none && asked.cluster_id) {
+    auto checking = check_route(request, std::string(*asked.cluster_id), asked.node_id);
+    MR_CO_TRY(error, co_await std::move(checking));
+  }
+  co_return request.encode(served(apis, error));
 }
 
 }  // namespace millrace::kafka_transport

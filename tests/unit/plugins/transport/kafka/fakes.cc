@@ -192,7 +192,7 @@ ConnectionFixture::ConnectionFixture()
                .connections_max = 100,
                .requests_in_flight_max = 64,
                .answer_bytes_pending_max = 1 << 20},
-      context_{settings, apis, broker, Log(log, "kafka"), transport_metrics_, "kafka"} {}
+      context_{settings, apis, broker, Log(log, "kafka"), transport_metrics_, "kafka", 1} {}
 
 ConnectionFixture::~ConnectionFixture() {
   if (connection) connection->abort();

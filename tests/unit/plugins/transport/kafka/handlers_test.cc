@@ -71,6 +71,21 @@ TEST_F(HandlersTest, ApiVersionsNotesTheClientsSoftware) {
   EXPECT_EQ(broker.client_info->software, "apache-kafka-java 4.4.0");
 }
 
+TEST_F(HandlersTest, ApiVersionsTellsAClientThatItMeantAnotherBroker) {
+  broker.metadata_answer.cluster_id = "ours";
+  kafka::ApiVersionsRequest request;
+  request.client_software_name = "x";
+  request.client_software_version = "1";
+  request.node_id = 9;  // means nothing without a cluster
+  EXPECT_EQ(ask(5, request).error_code, 0);
+  request.cluster_id = "ours";
+  EXPECT_EQ(ask(5, request).error_code, code(ErrorCode::rebootstrap_required));
+  request.node_id = 1;
+  EXPECT_EQ(ask(5, request).error_code, 0);
+  request.cluster_id = "theirs";
+  EXPECT_EQ(ask(5, request).error_code, code(ErrorCode::rebootstrap_required));
+}
+
 TEST_F(HandlersTest, BytesBehindABodyAreIgnored) {
   auto bytes = frame(0, 5, kafka::ApiVersionsRequest{}) + "trailing";
   bytes[3] = static_cast<char>(bytes[3] + 8);

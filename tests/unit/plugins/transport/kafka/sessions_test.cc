@@ -70,6 +70,7 @@ TEST_P(SessionsTest, EveryRequestIsAnsweredInItsVersion) {
   settings.requests_in_flight_max = 100'000;
   settings.answer_bytes_pending_max = 1 << 30;
   settings.idle_max = Duration::zero();
+  broker.metadata_answer.cluster_id = "MkU3OEVBNTcwNTJENDM2Qg";
   connect();
   const auto requests = requests_of(GetParam(), apis);
   for (const auto& request : requests) {
