@@ -40,8 +40,9 @@ class Checker {
   const ConfigTable& top(const char* name);
   void unknown(const ConfigEntry& entry, const std::string& table, const std::string& key,
                std::vector<std::string> known);
-  void value(Values& values, const std::string& path, const MillraceOption& option,
-             const ConfigEntry& entry);
+  /// None when it is wrong, which is reported.
+  std::optional<OptionValue> value(const std::string& path, const MillraceOption& option,
+                                   const ConfigEntry& entry);
   /// Values and defaults of everything `declared`. Keys that are neither declared nor `others` are
   /// unknown.
   Values read(const ConfigTable& table, const std::string& name, const MillraceOption* declared,
@@ -51,6 +52,7 @@ class Checker {
   void check_plugin_key(const std::string& table_name, const char* kind, const ConfigTable& table,
                         const MillraceOption* options);
   void check_transport(const std::string& name, const ConfigEntry& entry);
+  void check_chosen_codecs(const ConfigEntry& entry);
   const ConfigTable& table_of(const PluginRequest& request);
   void unquoted_default(const std::string& path, const ConfigTable& table,
                         const MillraceOption* declared);
@@ -78,14 +80,12 @@ void Checker::unknown(const ConfigEntry& entry, const std::string& table, const 
   fail(entry.key, std::move(message));
 }
 
-void Checker::value(Values& values, const std::string& path, const MillraceOption& option,
-                    const ConfigEntry& entry) {
+std::optional<OptionValue> Checker::value(const std::string& path, const MillraceOption& option,
+                                          const ConfigEntry& entry) {
   auto read = value_of(option, entry);
-  if (read) {
-    values.insert_or_assign(option.name, *std::move(read));
-  } else {
-    fail(entry.value.place, path + ": " + read.error());
-  }
+  if (read) return *std::move(read);
+  fail(entry.value.place, path + ": " + read.error());
+  return std::nullopt;
 }
 
 Checker::Values Checker::read(const ConfigTable& table, const std::string& name,
@@ -106,7 +106,8 @@ Checker::Values Checker::read(const ConfigTable& table, const std::string& name,
   }
   for (const auto& [key, entry] : table.entries()) {
     if (const auto* option = find_option(declared, key)) {
-      value(values, name + '.' + quoted_key(key), *option, entry);
+      auto read = value(name + '.' + quoted_key(key), *option, entry);
+      if (read) values.emplace(key, *std::move(read));
     } else if (!contains(others, key)) {
       auto known = names_of(declared);
       known.insert(known.end(), others.begin(), others.end());
@@ -159,10 +160,8 @@ LogSettings Checker::log() {
   LogSettings settings;
   if (const auto* levels = table.table(tables::log_levels)) {
     for (const auto& [subsystem, entry] : levels->entries()) {
-      Values level;
-      value(level, "log.levels." + quoted_key(subsystem), *log_level_options(), entry);
-      if (level.empty()) continue;
-      settings.levels.emplace(subsystem, level_of(std::get<std::string>(level.begin()->second)));
+      const auto level = value("log.levels." + quoted_key(subsystem), *log_level_options(), entry);
+      if (level) settings.levels.emplace(subsystem, level_of(std::get<std::string>(*level)));
     }
   } else if (const auto* entry = table.find(tables::log_levels)) {
     fail(entry->key, "log.levels is a table: write [log.levels] and SUBSYSTEM = LEVEL below");
@@ -192,9 +191,8 @@ std::map<std::string, std::string> Checker::defaults(const MillraceOption* decla
   std::map<std::string, std::string> result;
   for (const auto& [key, entry] : top(tables::defaults).entries()) {
     if (const auto* option = find_option(declared, key)) {
-      Values values;
-      value(values, std::string(tables::defaults) + '.' + quoted_key(key), *option, entry);
-      if (!values.empty()) result.emplace(key, to_text(values.begin()->second));
+      const auto read = value("defaults." + quoted_key(key), *option, entry);
+      if (read) result.emplace(key, to_text(*read));
     } else if (const auto* table = std::get_if<ConfigTable>(&entry.value.value)) {
       unquoted_default(key, *table, declared);
     } else {
@@ -240,11 +238,9 @@ void Checker::check_plugin_key(const std::string& table_name, const char* kind,
                                const ConfigTable& table, const MillraceOption* options) {
   const auto* entry = table.find("plugin");
   if (entry == nullptr) return;
-  Values values;
   const auto path = table_name + ".plugin";
-  value(values, path, *find_option(options, "plugin"), *entry);
-  if (values.empty()) return;
-  check_plugin_name(path, kind, std::get<std::string>(values.begin()->second), entry->value.place);
+  const auto name = value(path, *find_option(options, "plugin"), *entry);
+  if (name) check_plugin_name(path, kind, std::get<std::string>(*name), entry->value.place);
 }
 
 void Checker::check_transport(const std::string& name, const ConfigEntry& entry) {
@@ -266,20 +262,26 @@ void Checker::check_plugin_names() {
   for (const auto& [name, entry] : top(tables::transport).entries()) check_transport(name, entry);
 }
 
+void Checker::check_chosen_codecs(const ConfigEntry& entry) {
+  const auto chosen = value("compression.plugins", *compression_options(), entry);
+  if (!chosen) return;
+  const auto& names = std::get<std::vector<std::string>>(*chosen);
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    check_plugin_name("compression.plugins", tables::compression, *name, entry.value.place);
+    if (std::find(names.begin(), name, *name) != name) {
+      fail(entry.value.place, concat("compression.plugins: \"", *name, "\" stands twice"));
+    }
+  }
+}
+
 void Checker::check_compression() {
-  const auto& table = top(tables::compression);
   std::vector<std::string> loaded;
   for (const auto& plugin : plugins_) {
     if (plugin.request.kind == tables::compression) loaded.push_back(plugin.request.instance);
   }
-  for (const auto& [key, entry] : table.entries()) {
+  for (const auto& [key, entry] : top(tables::compression).entries()) {
     if (key == "plugins") {
-      Values values;
-      value(values, "compression.plugins", *compression_options(), entry);
-      if (values.empty()) continue;
-      for (const auto& name : std::get<std::vector<std::string>>(values.begin()->second)) {
-        check_plugin_name("compression.plugins", tables::compression, name, entry.value.place);
-      }
+      check_chosen_codecs(entry);
     } else if (!std::holds_alternative<ConfigTable>(entry.value.value)) {
       unknown(entry, tables::compression, key, {"plugins"});
     } else if (!contains(loaded, key)) {

@@ -114,11 +114,16 @@ class PluginHost::Instance {
   Result<> start() {
     const auto& descriptor = *planned_.library.descriptor;
     plugin_.reset(descriptor.create());
-    if (!plugin_) return failed("create() returned null: its constructor has failed");
+    if (!plugin_) {
+      return failed(Errc::internal, "create() returned null: its constructor has failed");
+    }
     auto started = start_plugin();
-    if (!started) return failed("start() failed: " + started.error().detail);
+    if (!started) {
+      return failed(started.error().code, "start() failed: " + started.error().detail);
+    }
     if (registered_.empty() && planned_.request.kind != "operators") {
-      return failed(concat("start() registered no ", planned_.request.kind, " object"));
+      return failed(Errc::internal,
+                    concat("start() registered no ", planned_.request.kind, " object"));
     }
     return {};
   }
@@ -142,9 +147,9 @@ class PluginHost::Instance {
       return Error{Errc::internal, "it threw something that is not a std::exception"};
     }
   }
-  Error failed(std::string reason) const {
-    return {Errc::internal, concat(planned_.library.path, ": ", planned_.library.descriptor->id,
-                                   " (instance ", name(), "): ", reason)};
+  Error failed(Errc code, std::string_view reason) const {
+    return {code, concat(planned_.library.path, ": ", planned_.library.descriptor->id,
+                         " (instance ", name(), "): ", reason)};
   }
 
   const PlannedPlugin& planned_;

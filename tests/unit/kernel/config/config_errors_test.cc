@@ -209,6 +209,11 @@ TEST_F(ConfigErrorsTest, OptionsOfACodecThatIsNotLoaded) {
                           "plugins; [compression] has plugins"));
 }
 
+TEST_F(ConfigErrorsTest, ACodecChosenTwice) {
+  EXPECT_THAT(problems_in("[compression]\nplugins = [\"gzip\", \"zstd\", \"gzip\"]\n"),
+              ElementsAre("millrace.toml:2:11: compression.plugins: \"gzip\" stands twice"));
+}
+
 TEST_F(ConfigErrorsTest, ReservedTables) {
   EXPECT_THAT(problems_in("[stream.totals]\n"),
               ElementsAre("millrace.toml:1:2: [stream] is reserved: this version has no streams"));

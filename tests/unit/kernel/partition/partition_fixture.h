@@ -41,8 +41,7 @@ class Arriving {
   }
 
  private:
-  std::shared_ptr<std::optional<Result<T>>> result_ =
-      std::make_shared<std::optional<Result<T>>>();
+  std::shared_ptr<std::optional<Result<T>>> result_ = std::make_shared<std::optional<Result<T>>>();
 };
 
 /// The records of a batch: one for each value, a second apart from `time` on.
@@ -107,19 +106,22 @@ class PartitionFixture : public ::testing::Test {
   }
 
   Arriving<PartitionProduced> begin_produce(std::optional<Buffer> records,
-                                            ProduceContext context = {.acks = -1, .timeout = std::chrono::seconds(5)}) {
+                                            ProduceContext context = {
+                                                .acks = -1, .timeout = std::chrono::seconds(5)}) {
     PartitionRecords wanted{.partition = 3, .records = std::move(records)};
     auto call = partition->produce(std::move(wanted), context);
     EXPECT_TRUE(call.dispatched.is_ready());
     return Arriving<PartitionProduced>::start(environment.shard(), std::move(call.done));
   }
   PartitionProduced produce(std::optional<Buffer> records,
-                            ProduceContext context = {.acks = -1, .timeout = std::chrono::seconds(5)}) {
+                            ProduceContext context = {.acks = -1,
+                                                      .timeout = std::chrono::seconds(5)}) {
     auto producing = begin_produce(std::move(records), context);
     environment.run();
     return producing.value();
   }
-  PartitionFetched fetch(std::int64_t from, ReadContext context = {.bytes_max = 1 << 20, .at_least_one = true},
+  PartitionFetched fetch(std::int64_t from,
+                         ReadContext context = {.bytes_max = 1 << 20, .at_least_one = true},
                          std::int32_t bytes_max = 1 << 20) {
     return fetch(PartitionFetch{.partition = 3, .from = {from}, .bytes_max = bytes_max}, context);
   }
@@ -129,7 +131,8 @@ class PartitionFixture : public ::testing::Test {
     return *std::move(fetched);
   }
   PartitionOffsetFound find(std::int64_t timestamp, Epoch epoch = {}) {
-    const PartitionOffsetQuery query{.partition = 3, .current_leader_epoch = epoch, .timestamp = timestamp};
+    const PartitionOffsetQuery query{
+        .partition = 3, .current_leader_epoch = epoch, .timestamp = timestamp};
     auto found = run(partition->find_offset(query, Isolation::read_uncommitted));
     EXPECT_TRUE(found) << found.error().detail;
     return *found;
@@ -149,7 +152,7 @@ class PartitionFixture : public ::testing::Test {
     spawn(environment.shard(), wait(std::move(task), result), "test");
     environment.run();
     if (!result->has_value()) return Error{Errc::internal, "the task did not end"};
-    return **std::move(result);
+    return std::move(**result);
   }
 
   /// The values of everything stored, opened.

@@ -1,5 +1,5 @@
-// An environment of one shard for the tests of a partition: it runs when told to, its clock moves when
-// told to, and its workers are jobs of the same thread.
+// An environment of one shard for the tests of a partition: it runs when told to, its clock moves
+// when told to, and its workers are jobs of the same thread.
 #pragma once
 
 #include <deque>

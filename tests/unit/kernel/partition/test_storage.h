@@ -37,9 +37,7 @@ struct StoredLog {
   std::size_t flushes = 0;
   Event released;
 
-  Offset end() const {
-    return batches.empty() ? start : batches.back().header.last_offset() + 1;
-  }
+  Offset end() const { return batches.empty() ? start : batches.back().header.last_offset() + 1; }
 };
 
 /// One batch as a file.
