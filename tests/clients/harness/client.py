@@ -1,11 +1,14 @@
 """What the tests ask of a client, whichever it is. One class per client in the files beside this
 one."""
 
+import time
 from abc import ABC, abstractmethod
 
 from harness.records import Headers, Record
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
+LEADER_NOT_AVAILABLE = 5
+NOT_LEADER_OR_FOLLOWER = 6
 MESSAGE_TOO_LARGE = 10
 UNSUPPORTED_COMPRESSION_TYPE = 76
 
@@ -68,6 +71,23 @@ class Client(ABC):
     @abstractmethod
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """The offsets of the first record and of the next one to come."""
+
+    def wait_until_ready(self, topic: str, partitions: int) -> None:
+        """Apache Kafka says that a topic is created before its partitions have their leader."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        for partition in range(partitions):
+            while True:
+                try:
+                    self.bounds(topic, partition)
+                    break
+                except ClientError as failure:
+                    not_yet = (
+                        UNKNOWN_TOPIC_OR_PARTITION,
+                        LEADER_NOT_AVAILABLE,
+                        NOT_LEADER_OR_FOLLOWER,
+                    )
+                    if failure.code not in not_yet or time.monotonic() > deadline:
+                        raise
 
     def read_all(self, topic: str, partitions: int) -> dict[int, list[Record]]:
         return {partition: self.read(topic, partition) for partition in range(partitions)}

@@ -28,6 +28,7 @@ class Confluent(Client):
 
     def create_topic(self, topic: str, partitions: int) -> None:
         create_topic(self.address, topic, partitions)
+        self.wait_until_ready(topic, partitions)
 
     def partition_count(self, topic: str) -> int:
         consumer = self._consumer()
@@ -116,6 +117,8 @@ class Confluent(Client):
             return consumer.get_watermark_offsets(
                 ck.TopicPartition(topic, partition), timeout=DEADLINE_SECONDS
             )
+        except ck.KafkaException as failure:
+            raise error_of(failure.args[0]) from None
         finally:
             consumer.close()
 

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from harness.client import (
     DEADLINE_SECONDS,
     MESSAGE_TOO_LARGE,
+    NOT_LEADER_OR_FOLLOWER,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_COMPRESSION_TYPE,
     Client,
@@ -25,6 +26,7 @@ FORMAT = r"%p %o %T %K %S %k%s%h\n"
 
 CODE_OF_TEXT = {
     "Unknown topic or partition": UNKNOWN_TOPIC_OR_PARTITION,
+    "Not leader for partition": NOT_LEADER_OR_FOLLOWER,
     "Message size too large": MESSAGE_TOO_LARGE,
     "Unsupported compression type": UNSUPPORTED_COMPRESSION_TYPE,
 }
@@ -41,6 +43,7 @@ class Kcat(Client):
         while "error" in (found := self.listed(topic)):
             assert time.monotonic() < deadline, found
         assert len(found["partitions"]) == partitions, found
+        self.wait_until_ready(topic, partitions)
 
     def partition_count(self, topic: str) -> int:
         # As a consumer, because the metadata request of a producer would create the topic.
