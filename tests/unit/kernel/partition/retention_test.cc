@@ -20,7 +20,7 @@ std::vector<SegmentInfo> segments(std::vector<std::int64_t> max_timestamps) {
                     .next = {base + 10},
                     .bytes = 100,
                     .max_timestamp = {timestamp},
-                    .modified = {now_ms - 5000}});
+                    .modified = now});
     base += 10;
   }
   list.back().active = true;
@@ -59,6 +59,7 @@ TEST(RetentionTest, TimestampsOfTheFutureKeepNothingAlive) {
   const TopicConfig config{.retention_ms = 1000};
   for (const auto timestamp : {10'413'792'000'000, std::numeric_limits<std::int64_t>::max()}) {
     auto list = segments({timestamp, now_ms});
+    list[0].modified = {now_ms - 1001};
     EXPECT_TRUE(plan_retention(list, config, now, end_of(list)));
     list[0].modified = {now_ms - 10};
     EXPECT_FALSE(plan_retention(list, config, now, end_of(list)));
@@ -68,6 +69,7 @@ TEST(RetentionTest, TimestampsOfTheFutureKeepNothingAlive) {
 TEST(RetentionTest, WithoutTimestampsTheFilesAgeCounts) {
   const TopicConfig config{.retention_ms = 1000};
   auto list = segments({-1, now_ms});
+  list[0].modified = {now_ms - 1001};
   EXPECT_TRUE(plan_retention(list, config, now, end_of(list)));
   list[0].modified = now;
   EXPECT_FALSE(plan_retention(list, config, now, end_of(list)));
