@@ -37,9 +37,6 @@ Task<Endpoint> Server::listen(Broker& broker) {
   if (endpoint.advertised.port == 0) endpoint.advertised.port = endpoint.bound.port;
   Shard& here = co_await this_shard();
   spawn(here, accept_connections(), "kafka accept");
-  log_.info("listening", {{"listener", instance_},
-                          {"address", to_string(endpoint.bound)},
-                          {"advertised", to_string(endpoint.advertised)}});
   co_return endpoint;
 }
 
