@@ -63,6 +63,13 @@ class PartitionFixture : public ::testing::Test {
     for (const auto& codec : codec_objects) codecs.add(*codec);
   }
 
+  // Whatever a test left waiting ends before its partition does.
+  void TearDown() override {
+    storage.stored.hold_written = false;
+    storage.stored.released.notify_all();
+    if (partition) close();
+  }
+
   void open(ConfigMap overrides = {}, Epoch epoch = {0}) {
     auto config = TopicConfig::parse({}, overrides);
     ASSERT_TRUE(config) << config.error().detail;
