@@ -90,6 +90,7 @@ class MemoryLog final : public PartitionLog {
       co_return out_of_range("read from", request.from, *data_);
     }
     Payload payload;
+    if (request.limit <= request.from) co_return payload;
     for (const auto& segment : data_->segments) {
       auto batch = std::ranges::lower_bound(segment.batches, request.from, {}, &Batch::last);
       for (; batch != segment.batches.end(); ++batch) {

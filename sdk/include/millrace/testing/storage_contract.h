@@ -1,0 +1,558 @@
+// What every storage backend must do, as gtest cases. Include it in one source file of a test
+// program and name the backend:
+//
+//   INSTANTIATE_TEST_SUITE_P(Mine, StorageContract, ::testing::Values(StorageCase{"mine",
+//   make_subject}));
+//
+// `match_random_operations` compares a backend with another one, normally with storage/memory.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <millrace/batch.h>
+#include <millrace/storage.h>
+
+namespace millrace::testing {
+
+/// A backend under test, in an environment of its own.
+class StorageSubject {
+ public:
+  virtual ~StorageSubject() = default;
+  /// Instances made one after the other see the same data.
+  virtual Storage& storage() = 0;
+  /// Ends the instance and makes the next one; its logs have been closed.
+  virtual void restart() = 0;
+  /// Where logs are opened; the caller's thread is this shard's.
+  virtual Shard& shard() = 0;
+  /// Lets the environment work until `done` holds.
+  virtual void run_until(const std::function<bool()>& done) = 0;
+
+  /// Runs a task to its end.
+  template <class T>
+  Result<T> run(Task<T> task) {
+    auto pending = start(shard(), std::move(task));
+    run_until([&pending] { return pending.is_ready(); });
+    return pending.await_resume();
+  }
+};
+
+struct StorageCase {
+  std::string name;
+  std::function<std::unique_ptr<StorageSubject>()> make;
+  /// False where a restart of the process is the end of the data.
+  bool survives_restart = true;
+};
+inline void PrintTo(const StorageCase& one, std::ostream* out) { *out << one.name; }
+
+/// A batch of `records` records whose offsets start at `base`, all of one timestamp.
+inline Buffer make_batch(Offset base, std::int32_t records, Timestamp time,
+                         std::size_t value_bytes = 10) {
+  BatchBuilder builder(BatchBuilder::Settings{.base_offset = base});
+  const std::string value(value_bytes, static_cast<char>('a' + base.value % 26));
+  for (std::int32_t at = 0; at < records; ++at) builder.add(time, std::nullopt, as_bytes(value));
+  auto batch = std::move(builder).finish();
+  EXPECT_TRUE(batch) << to_string(batch.error());
+  return *std::move(batch);
+}
+
+inline BatchParts parts_of(const Buffer& batch) {
+  const auto header = read_batch_header(batch);
+  EXPECT_TRUE(header) << to_string(header.error());
+  return {.header = batch.slice(0, batch_header_bytes),
+          .body = batch.slice(batch_header_bytes),
+          .base_offset = header->base_offset,
+          .last_offset = header->last_offset(),
+          .max_timestamp = header->max_timestamp,
+          .max_timestamp_offset = header->last_offset()};
+}
+
+/// Appends one batch at the log's end and returns its bytes.
+inline Buffer append_batch(PartitionLog& log, std::int32_t records, Timestamp time = {1000},
+                           std::size_t value_bytes = 10) {
+  auto batch = make_batch(log.bounds().end, records, time, value_bytes);
+  const auto parts = parts_of(batch);
+  const auto ticket = log.append(std::span(&parts, 1));
+  EXPECT_TRUE(ticket) << to_string(ticket.error());
+  return batch;
+}
+
+inline ReadRequest everything_from(Offset from) {
+  return {.from = from, .limit = {INT64_MAX}, .bytes_max = UINT64_MAX};
+}
+
+/// The bytes of a read, or the error as text.
+inline std::string read_text(StorageSubject& subject, PartitionLog& log, ReadRequest request) {
+  const auto payload = subject.run(log.read(request));
+  if (!payload) return to_string(payload.error());
+  const auto bytes = payload->flatten();
+  return bytes ? std::string(bytes->text()) : to_string(bytes.error());
+}
+
+inline std::string joined(std::initializer_list<Buffer> batches) {
+  std::string text;
+  for (const auto& batch : batches) text += batch.text();
+  return text;
+}
+
+inline const TopicPartition orders{"orders", 0};
+
+class StorageContract : public ::testing::TestWithParam<StorageCase> {
+ protected:
+  void SetUp() override {
+    subject_ = GetParam().make();
+    const auto locked = subject_->run(storage().lock());
+    ASSERT_TRUE(locked) << to_string(locked.error());
+  }
+  void TearDown() override {
+    if (log_) close();
+    const auto closed = subject_->run(storage().close());
+    EXPECT_TRUE(closed) << to_string(closed.error());
+  }
+
+  Storage& storage() { return subject_->storage(); }
+  PartitionLog& log() { return *log_; }
+
+  Opened open(LogOptions options = {}) {
+    options_ = options;
+    auto opened = subject_->run(storage().open(orders, options));
+    EXPECT_TRUE(opened) << to_string(opened.error());
+    log_ = std::move(opened->log);
+    return std::move(*opened);
+  }
+  void close() {
+    const auto closed = subject_->run(log_->close());
+    EXPECT_TRUE(closed) << to_string(closed.error());
+    log_.reset();
+  }
+  std::string read(ReadRequest request) { return read_text(*subject_, *log_, request); }
+  Errc read_error(Offset from) {
+    const auto payload = subject_->run(log_->read(everything_from(from)));
+    return payload ? Errc::ok : payload.error().code;
+  }
+  Offset batch_at(std::int64_t ms) {
+    const auto found = subject_->run(log_->batch_at({ms}));
+    EXPECT_TRUE(found) << to_string(found.error());
+    return found->base_offset;
+  }
+  void put_aux(AuxKind kind, std::int64_t at, std::string_view value) {
+    const auto put = subject_->run(log_->put_aux(kind, {at}, Buffer::copy_of(value)));
+    EXPECT_TRUE(put) << to_string(put.error());
+  }
+  /// "10=a 20=b"
+  std::string aux(AuxKind kind) {
+    const auto entries = subject_->run(log_->aux(kind));
+    if (!entries) return to_string(entries.error());
+    std::string text;
+    for (const auto& entry : *entries) {
+      if (!text.empty()) text += ' ';
+      text += std::to_string(entry.at.value) + "=" + std::string(entry.value.text());
+    }
+    return text;
+  }
+
+  std::unique_ptr<StorageSubject> subject_;
+  std::unique_ptr<PartitionLog> log_;
+  LogOptions options_;
+};
+
+TEST_P(StorageContract, MakesAnEmptyLog) {
+  EXPECT_TRUE(open().created);
+  EXPECT_EQ(log().bounds().start, Offset{0});
+  EXPECT_EQ(log().bounds().end, Offset{0});
+  EXPECT_EQ(log().bounds().bytes, 0u);
+  EXPECT_EQ(read(everything_from({0})), "");
+  EXPECT_EQ(read_error({1}), Errc::out_of_range);
+  ASSERT_EQ(log().segments().size(), 1u);
+  EXPECT_TRUE(log().segments().front().active);
+}
+
+TEST_P(StorageContract, ReadsBackWhatWasAppended) {
+  open();
+  const auto first = append_batch(log(), 3);
+  const auto second = append_batch(log(), 2);
+  EXPECT_EQ(log().bounds().end, Offset{5});
+  EXPECT_EQ(log().bounds().bytes, first.size() + second.size());
+  EXPECT_EQ(read(everything_from({0})), joined({first, second}));
+  EXPECT_EQ(read(everything_from({5})), "");
+}
+
+TEST_P(StorageContract, AppendsSeveralBatchesAtOnce) {
+  open();
+  const auto first = make_batch({0}, 3, {1000});
+  const auto second = make_batch({3}, 1, {1000});
+  const std::vector parts{parts_of(first), parts_of(second)};
+  const auto one = log().append(parts);
+  ASSERT_TRUE(one) << to_string(one.error());
+  EXPECT_TRUE(subject_->run(log().written(*one)));
+  EXPECT_EQ(read(everything_from({0})), joined({first, second}));
+  const auto third = parts_of(make_batch({4}, 1, {1000}));
+  const auto two = log().append(std::span(&third, 1));
+  ASSERT_TRUE(two);
+  EXPECT_LT(*one, *two);
+}
+
+TEST_P(StorageContract, RefusesAnAppendThatGoesBack) {
+  open();
+  const auto first = append_batch(log(), 3);
+  const auto back = parts_of(make_batch({2}, 1, {1000}));
+  EXPECT_FALSE(log().append(std::span(&back, 1)));
+  EXPECT_FALSE(log().append({}));
+  EXPECT_EQ(log().bounds().end, Offset{3});
+  EXPECT_EQ(read(everything_from({0})), joined({first}));
+}
+
+TEST_P(StorageContract, ReadsTheWholeBatchThatHoldsTheOffset) {
+  open();
+  append_batch(log(), 3);
+  const auto second = append_batch(log(), 3);
+  const auto third = append_batch(log(), 3);
+  EXPECT_EQ(read(everything_from({4})), joined({second, third}));
+  EXPECT_EQ(read(everything_from({8})), joined({third}));
+}
+
+TEST_P(StorageContract, ReadsNoBatchAtOrBeyondTheLimit) {
+  open();
+  const auto first = append_batch(log(), 3);
+  const auto second = append_batch(log(), 3);
+  append_batch(log(), 3);
+  EXPECT_EQ(read({.from = {0}, .limit = {6}, .bytes_max = 10'000}), joined({first, second}));
+  EXPECT_EQ(read({.from = {0}, .limit = {3}, .bytes_max = 10'000}), joined({first}));
+  EXPECT_EQ(read({.from = {3}, .limit = {3}, .bytes_max = 10'000}), "");
+  EXPECT_EQ(read({.from = {5}, .limit = {4}, .bytes_max = 10'000}), "");
+}
+
+TEST_P(StorageContract, ReadsAsManyBatchesAsFit) {
+  open();
+  const auto first = append_batch(log(), 1);
+  const auto second = append_batch(log(), 1);
+  append_batch(log(), 1);
+  const auto two = first.size() + second.size();
+  EXPECT_EQ(read({.from = {0}, .limit = {9}, .bytes_max = two}), joined({first, second}));
+  EXPECT_EQ(read({.from = {0}, .limit = {9}, .bytes_max = two - 1}), joined({first}));
+  EXPECT_EQ(read({.from = {0}, .limit = {9}, .bytes_max = 1}), joined({first}));
+  EXPECT_EQ(read({.from = {0}, .limit = {9}, .bytes_max = 1, .at_least_one = false}), "");
+}
+
+TEST_P(StorageContract, RollsIntoSegmentsThatReadAsOneLog) {
+  open();
+  const auto first = append_batch(log(), 3);
+  ASSERT_TRUE(log().roll());
+  ASSERT_TRUE(log().roll());
+  const auto second = append_batch(log(), 2, {2000});
+  const auto segments = log().segments();
+  ASSERT_EQ(segments.size(), 2u);
+  EXPECT_EQ(segments[0].base, Offset{0});
+  EXPECT_EQ(segments[0].next, Offset{3});
+  EXPECT_EQ(segments[0].bytes, first.size());
+  EXPECT_EQ(segments[0].max_timestamp, Timestamp{1000});
+  EXPECT_FALSE(segments[0].active);
+  EXPECT_EQ(segments[1].base, Offset{3});
+  EXPECT_EQ(segments[1].next, Offset{5});
+  EXPECT_EQ(segments[1].max_timestamp, Timestamp{2000});
+  EXPECT_TRUE(segments[1].active);
+  EXPECT_EQ(read(everything_from({0})), joined({first, second}));
+  EXPECT_EQ(read(everything_from({4})), joined({second}));
+}
+
+TEST_P(StorageContract, RollsBySize) {
+  open({.segment_bytes = 500});
+  for (int at = 0; at < 20; ++at) append_batch(log(), 1, {1000}, 100);
+  EXPECT_GT(log().segments().size(), 5u);
+  for (const auto& segment : log().segments()) EXPECT_LE(segment.bytes, 500u);
+}
+
+TEST_P(StorageContract, CutsTheTailAtABatch) {
+  open();
+  const auto first = append_batch(log(), 3);
+  append_batch(log(), 3);
+  append_batch(log(), 3);
+  EXPECT_FALSE(log().truncate_from({4}));
+  ASSERT_TRUE(log().truncate_from({3}));
+  EXPECT_EQ(log().bounds().end, Offset{3});
+  EXPECT_EQ(read_error({4}), Errc::out_of_range);
+  const auto other = append_batch(log(), 1, {5000});
+  EXPECT_EQ(read(everything_from({0})), joined({first, other}));
+}
+
+TEST_P(StorageContract, CutsTheTailOverSegments) {
+  open();
+  const auto first = append_batch(log(), 3);
+  append_batch(log(), 3);
+  for (int at = 0; at < 3; ++at) {
+    ASSERT_TRUE(log().roll());
+    append_batch(log(), 2);
+  }
+  ASSERT_TRUE(log().truncate_from({3}));
+  EXPECT_EQ(log().segments().size(), 1u);
+  const auto other = append_batch(log(), 1);
+  EXPECT_EQ(read(everything_from({0})), joined({first, other}));
+  ASSERT_TRUE(log().truncate_from({0}));
+  EXPECT_EQ(log().bounds().end, Offset{0});
+  EXPECT_EQ(read(everything_from({0})), "");
+}
+
+TEST_P(StorageContract, TrimsWholeSegmentsAndMovesTheStart) {
+  open();
+  append_batch(log(), 3);
+  ASSERT_TRUE(log().roll());
+  const auto second = append_batch(log(), 3);
+  ASSERT_TRUE(log().roll());
+  const auto third = append_batch(log(), 3);
+  ASSERT_TRUE(log().trim_before({4}));
+  EXPECT_EQ(log().bounds().start, Offset{4});
+  EXPECT_EQ(log().segments().front().base, Offset{3});
+  EXPECT_EQ(read_error({3}), Errc::out_of_range);
+  EXPECT_EQ(read(everything_from({4})), joined({second, third}));
+  EXPECT_FALSE(log().trim_before({10}));
+  ASSERT_TRUE(log().trim_before({9}));
+  EXPECT_EQ(log().bounds().start, log().bounds().end);
+  EXPECT_EQ(read(everything_from({9})), "");
+}
+
+TEST_P(StorageContract, BeginsAnewWhereToldTo) {
+  open();
+  append_batch(log(), 3);
+  ASSERT_TRUE(log().reset_to({100}));
+  EXPECT_EQ(log().bounds().start, Offset{100});
+  EXPECT_EQ(log().bounds().end, Offset{100});
+  EXPECT_EQ(read_error({0}), Errc::out_of_range);
+  const auto batch = append_batch(log(), 3);
+  EXPECT_EQ(read(everything_from({100})), joined({batch}));
+  ASSERT_TRUE(log().reset_to({5}));
+  EXPECT_EQ(read(everything_from({5})), "");
+}
+
+TEST_P(StorageContract, KeepsWhatAReaderHolds) {
+  open();
+  const auto first = append_batch(log(), 3);
+  ASSERT_TRUE(log().roll());
+  const auto second = append_batch(log(), 3);
+  const auto third = append_batch(log(), 3);
+  const auto held = subject_->run(log().read(everything_from({0})));
+  ASSERT_TRUE(held) << to_string(held.error());
+  ASSERT_TRUE(log().truncate_from({6}));
+  append_batch(log(), 5, {9000}, 100);
+  ASSERT_TRUE(log().trim_before({4}));
+  ASSERT_TRUE(log().reset_to({50}));
+  close();
+  ASSERT_TRUE(subject_->run(storage().remove(orders)));
+  const auto bytes = held->flatten();
+  ASSERT_TRUE(bytes) << to_string(bytes.error());
+  EXPECT_EQ(bytes->text(), joined({first, second, third}));
+}
+
+TEST_P(StorageContract, FindsTheFirstBatchOfATime) {
+  open();
+  append_batch(log(), 2, {1000});
+  append_batch(log(), 2, {3000});
+  append_batch(log(), 2, {2000});
+  ASSERT_TRUE(log().roll());
+  append_batch(log(), 2, {5000});
+  EXPECT_EQ(batch_at(0), Offset{0});
+  EXPECT_EQ(batch_at(1000), Offset{0});
+  EXPECT_EQ(batch_at(1001), Offset{2});
+  EXPECT_EQ(batch_at(3000), Offset{2});
+  EXPECT_EQ(batch_at(3001), Offset{6});
+  EXPECT_EQ(batch_at(5001), Offset{-1});
+  ASSERT_TRUE(log().trim_before({3}));
+  EXPECT_EQ(batch_at(0), Offset{3});
+}
+
+TEST_P(StorageContract, FlushMovesTheRecoveryPoint) {
+  open();
+  append_batch(log(), 3);
+  ASSERT_TRUE(subject_->run(log().flush(log().bounds().end)));
+  EXPECT_EQ(log().bounds().recovery_point, Offset{3});
+  ASSERT_TRUE(log().truncate_from({0}));
+  EXPECT_EQ(log().bounds().recovery_point, Offset{0});
+}
+
+TEST_P(StorageContract, KeepsTheNewestFewBesideTheLog) {
+  open();
+  EXPECT_EQ(aux(AuxKind::producer_snapshot), "");
+  for (const std::int64_t at : {10, 20, 30, 40}) put_aux(AuxKind::producer_snapshot, at, "p");
+  EXPECT_EQ(aux(AuxKind::producer_snapshot), "20=p 30=p 40=p");
+  put_aux(AuxKind::producer_snapshot, 30, "q");
+  put_aux(AuxKind::producer_snapshot, 20, "");
+  EXPECT_EQ(aux(AuxKind::producer_snapshot), "30=q 40=p");
+  put_aux(AuxKind::aggregate_snapshot, 7, "state");
+  put_aux(AuxKind::leader_epochs, 0, "epochs");
+  put_aux(AuxKind::leader_epochs, 0, "more epochs");
+  put_aux(AuxKind::aborted_transactions, 0, "aborted");
+  EXPECT_EQ(aux(AuxKind::aggregate_snapshot), "7=state");
+  EXPECT_EQ(aux(AuxKind::leader_epochs), "0=more epochs");
+  EXPECT_EQ(aux(AuxKind::aborted_transactions), "0=aborted");
+}
+
+TEST_P(StorageContract, OpensWhatWasClosed) {
+  open();
+  const auto first = append_batch(log(), 3);
+  ASSERT_TRUE(log().roll());
+  const auto second = append_batch(log(), 3);
+  put_aux(AuxKind::producer_snapshot, 6, "p");
+  EXPECT_EQ(subject_->run(storage().open(orders, {})).error().code, Errc::conflict);
+  close();
+  const auto opened = open();
+  EXPECT_FALSE(opened.created);
+  EXPECT_EQ(opened.bytes_cut, 0u);
+  EXPECT_EQ(log().bounds().end, Offset{6});
+  EXPECT_EQ(log().segments().size(), 2u);
+  EXPECT_EQ(aux(AuxKind::producer_snapshot), "6=p");
+  EXPECT_EQ(read(everything_from({0})), joined({first, second}));
+  const auto third = append_batch(log(), 1);
+  EXPECT_EQ(read(everything_from({0})), joined({first, second, third}));
+}
+
+TEST_P(StorageContract, KeepsDataOverARestart) {
+  if (!GetParam().survives_restart) return;
+  open({.segment_bytes = 400, .index_interval_bytes = 100});
+  std::string written;
+  for (int at = 0; at < 20; ++at) {
+    written += append_batch(log(), 2, {1000 + at}, 40).text();
+  }
+  ASSERT_TRUE(log().trim_before({7}));
+  const auto kept = read(everything_from({7}));
+  ASSERT_TRUE(written.ends_with(kept));
+  close();
+  const std::vector<PartitionOffset> starts{{orders, {7}}};
+  ASSERT_TRUE(subject_->run(storage().checkpoint(CheckpointKind::log_start, starts)));
+  ASSERT_TRUE(subject_->run(storage().close()));
+  subject_->restart();
+  ASSERT_TRUE(subject_->run(storage().lock()));
+  const auto opened = open(options_);
+  EXPECT_EQ(opened.bytes_cut, 0u);
+  EXPECT_EQ(log().bounds().start, Offset{7});
+  EXPECT_EQ(log().bounds().end, Offset{40});
+  EXPECT_EQ(log().bounds().recovery_point, Offset{40});
+  EXPECT_EQ(read(everything_from({7})), kept);
+  EXPECT_EQ(batch_at(1010), Offset{20});
+}
+
+TEST_P(StorageContract, ListsAndRemovesPartitions) {
+  const Uuid id{{1, 2, 3}};
+  open({.topic_id = id});
+  append_batch(log(), 3);
+  EXPECT_EQ(subject_->run(storage().remove(orders)).error().code, Errc::conflict);
+  close();
+  EXPECT_EQ(subject_->run(storage().open(orders, {.topic_id = {{9}}})).error().code,
+            Errc::conflict);
+  auto found = subject_->run(storage().list());
+  ASSERT_TRUE(found) << to_string(found.error());
+  ASSERT_EQ(found->size(), 1u);
+  EXPECT_EQ(found->front().partition, orders);
+  EXPECT_EQ(found->front().topic_id, id);
+
+  ASSERT_TRUE(subject_->run(storage().remove(orders)));
+  EXPECT_FALSE(subject_->run(storage().remove(orders)));
+  EXPECT_EQ(subject_->run(storage().list())->size(), 0u);
+  EXPECT_TRUE(open({.topic_id = {{9}}}).created);
+  EXPECT_EQ(log().bounds().end, Offset{0});
+}
+
+TEST_P(StorageContract, MergesCheckpoints) {
+  open();
+  close();
+  const TopicPartition payments{"payments-eu", 7};
+  const auto put = [&](CheckpointKind kind, std::vector<PartitionOffset> offsets) {
+    ASSERT_TRUE(subject_->run(storage().checkpoint(kind, std::move(offsets))));
+  };
+  const auto all = [&](CheckpointKind kind) {
+    std::string text;
+    for (const auto& entry : *subject_->run(storage().checkpointed(kind))) {
+      text += to_string(entry.partition) + "=" + std::to_string(entry.offset.value) + " ";
+    }
+    return text;
+  };
+  put(CheckpointKind::high_watermark, {{orders, {5}}, {payments, {9}}});
+  put(CheckpointKind::high_watermark, {{orders, {6}}});
+  put(CheckpointKind::log_start, {{orders, {1}}});
+  EXPECT_EQ(all(CheckpointKind::high_watermark), "orders-0=6 payments-eu-7=9 ");
+  EXPECT_EQ(all(CheckpointKind::log_start), "orders-0=1 ");
+  ASSERT_TRUE(subject_->run(storage().remove(orders)));
+  EXPECT_EQ(all(CheckpointKind::high_watermark), "payments-eu-7=9 ");
+  EXPECT_EQ(all(CheckpointKind::log_start), "");
+}
+
+/// Applies the same random operations to a log of each and compares what can be seen of them.
+inline void match_random_operations(StorageSubject& subject, StorageSubject& oracle,
+                                    std::uint64_t seed, int operations) {
+  const LogOptions options{.segment_bytes = 1500, .index_interval_bytes = 200};
+  std::unique_ptr<PartitionLog> logs[2];
+  StorageSubject* const subjects[2] = {&subject, &oracle};
+  const auto open = [&] {
+    for (int at = 0; at < 2; ++at) {
+      auto opened = subjects[at]->run(subjects[at]->storage().open(orders, options));
+      ASSERT_TRUE(opened) << to_string(opened.error());
+      logs[at] = std::move(opened->log);
+    }
+  };
+  ASSERT_NO_FATAL_FAILURE(open());
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::int64_t bound) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(bound));
+  };
+  for (int operation = 0; operation < operations; ++operation) {
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", operation " + std::to_string(operation));
+    const auto bounds = logs[1]->bounds();
+    const auto size = bounds.end - bounds.start;
+    const auto anywhere = bounds.start + below(size + 1);
+    const auto what = below(20);
+    if (what < 9) {
+      std::vector<Buffer> batches;
+      std::vector<BatchParts> parts;
+      auto next = bounds.end;
+      for (auto count = 1 + below(3); count > 0; --count) {
+        const auto records = static_cast<std::int32_t>(1 + below(4));
+        batches.push_back(
+            make_batch(next, records, {below(5000)}, static_cast<std::size_t>(below(200))));
+        parts.push_back(parts_of(batches.back()));
+        next = parts.back().last_offset + 1;
+      }
+      for (auto& log : logs) ASSERT_TRUE(log->append(parts));
+    } else if (what < 14) {
+      const ReadRequest request{.from = anywhere + (below(3) - 1),
+                                .limit = anywhere + below(40),
+                                .bytes_max = static_cast<std::uint64_t>(below(4000)),
+                                .at_least_one = below(2) == 0};
+      const auto found = subject.run(logs[0]->read(request));
+      const auto expected = oracle.run(logs[1]->read(request));
+      ASSERT_EQ(found.has_value(), expected.has_value());
+      if (found) ASSERT_EQ(found->flatten()->text(), expected->flatten()->text());
+    } else if (what == 14) {
+      for (int at = 0; at < 2; ++at) ASSERT_TRUE(subjects[at]->run(logs[at]->flush(anywhere)));
+    } else if (what == 15) {
+      const auto cut = [&](PartitionLog& log) { return log.truncate_from(anywhere).has_value(); };
+      ASSERT_EQ(cut(*logs[0]), cut(*logs[1]));
+    } else if (what == 16) {
+      const auto first_kept = bounds.start + below(size / 4 + 1);
+      for (auto& log : logs) ASSERT_TRUE(log->trim_before(first_kept));
+    } else if (what == 17) {
+      for (auto& log : logs) ASSERT_TRUE(log->roll());
+    } else if (what == 18) {
+      const Timestamp time{below(5500)};
+      ASSERT_EQ(subject.run(logs[0]->batch_at(time))->base_offset,
+                oracle.run(logs[1]->batch_at(time))->base_offset);
+    } else if (below(3) == 0) {
+      for (int at = 0; at < 2; ++at) {
+        ASSERT_TRUE(subjects[at]->run(logs[at]->close()));
+        logs[at].reset();
+        const std::vector<PartitionOffset> starts{{orders, bounds.start}};
+        ASSERT_TRUE(subjects[at]->run(
+            subjects[at]->storage().checkpoint(CheckpointKind::log_start, starts)));
+      }
+      ASSERT_NO_FATAL_FAILURE(open());
+    }
+    ASSERT_EQ(logs[0]->bounds().start, logs[1]->bounds().start);
+    ASSERT_EQ(logs[0]->bounds().end, logs[1]->bounds().end);
+  }
+  for (int at = 0; at < 2; ++at) ASSERT_TRUE(subjects[at]->run(logs[at]->close()));
+}
+
+}  // namespace millrace::testing
