@@ -87,16 +87,19 @@ class EventLoop final : public Shard {
   std::atomic<std::uint64_t> tasks_failed_{0};
   std::atomic<std::uint64_t> wake_ups_{0};
 
+  // The rest may wake coroutines while it is destroyed: these go last.
+  std::vector<std::coroutine_handle<>> ready_;
+  std::vector<std::coroutine_handle<>> ready_running_;
+
   std::mutex posted_mutex_;
   std::vector<Job> posted_;                // guarded by posted_mutex_
   std::atomic<bool> wake_pending_{false};  // an event that ends the loop's wait is on its way
 
   std::vector<Job> posted_running_;
-  std::vector<std::coroutine_handle<>> ready_;
-  std::vector<std::coroutine_handle<>> ready_running_;
+
   TimerQueue timers_;
   std::unordered_set<LoopWait*> waits_;
-  std::unique_ptr<Asio> asio_;  // last: what its handlers hold may refer to the rest
+  std::unique_ptr<Asio> asio_;  // goes first: what its handlers hold refers to the rest
 };
 
 }  // namespace millrace::kernel

@@ -89,7 +89,7 @@ Result<std::vector<FileInfo>> PosixFileSystem::list(const std::string& folder) {
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     struct stat status{};
-    if (::fstatat(::dirfd(open.get()), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (::fstatat(::dirfd(open.get()), name.c_str(), &status, 0) == 0) {
       entries.push_back(info_of(name, status));
     } else if (errno != ENOENT) {  // it may have gone meanwhile
       return system_error(errno, "look at " + folder + "/" + name);

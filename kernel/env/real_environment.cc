@@ -1,6 +1,7 @@
 #include "kernel/env/real_environment.h"
 
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "kernel/env/event_loop.h"
@@ -69,15 +70,22 @@ Result<std::unique_ptr<RealEnvironment>> RealEnvironment::start(EnvironmentSetti
                                                                 Log log) {
   MR_ASSERT(settings.shards > 0);
   MR_ASSERT(settings.workers > 0);
-  auto parts = std::make_unique<Parts>(settings, log);
-  std::unique_ptr<RealEnvironment> environment(new RealEnvironment(std::move(parts)));
-  MR_CHECK(environment->parts_->start_threads(settings));
-  return environment;
+  try {
+    auto parts = std::make_unique<Parts>(settings, log);
+    std::unique_ptr<RealEnvironment> environment(new RealEnvironment(std::move(parts)));
+    MR_CHECK(environment->parts_->start_threads(settings));
+    return environment;
+  } catch (const std::system_error& error) {
+    return Error{Errc::io, std::string("start an event loop: ") + error.what()};
+  }
 }
 
 RealEnvironment::RealEnvironment(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-RealEnvironment::~RealEnvironment() { stop(); }
+RealEnvironment::~RealEnvironment() {
+  stop();
+  parts_->run_what_is_left();  // what was posted since
+}
 
 void RealEnvironment::stop() {
   if (std::exchange(parts_->stopped, true)) return;

@@ -39,13 +39,13 @@ class SocketListener final : public Listener {
   ~SocketListener() override { close(); }
 
   Task<std::unique_ptr<Stream>> accept(Shard& owner) override;
-  const Address& local() const noexcept override { return local_; }
-  void close() noexcept override { descriptor_->close(); }
+  const Address& local() const noexcept override;
+  void close() noexcept override;
+
+  struct Socket;
 
  private:
-  EventLoop& loop_;
-  std::shared_ptr<Descriptor> descriptor_;
-  Address local_;
+  std::shared_ptr<Socket> socket_;
 };
 
 }  // namespace millrace::kernel

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "kernel/env/socket.h"
 #include "kernel/env/system_error.h"
@@ -33,54 +34,57 @@ Refusal refusal_of(int number) {
   }
 }
 
-// Says once per interval that connections have to wait.
-class ExhaustionLog {
- public:
-  explicit ExhaustionLog(const EventLoop& loop) : loop_(loop) {}
-  void note(const Address& local, int number) {
-    if (last_ && loop_.now() < *last_ + exhausted_log_interval) return;
-    last_ = loop_.now();
-    loop_.log().warning(
-        "connections wait: the system has no descriptor or memory for them; raise "
-        "the limit of open files (ulimit -n, LimitNOFILE=)",
-        {{"listener", to_string(local)}, {"reason", std::strerror(number)}});
-  }
-
- private:
-  const EventLoop& loop_;
-  std::optional<MonoTime> last_;
-};
-
 struct Accepted {
   int descriptor;
   Address peer;
 };
 
-Task<Accepted> accept_one(EventLoop& loop, std::shared_ptr<Descriptor> listener, Address local) {
-  ExhaustionLog exhaustion(loop);
+}  // namespace
+
+// Shared with the calls that wait, so that the listener may be destroyed meanwhile.
+struct SocketListener::Socket {
+  EventLoop& loop;
+  std::unique_ptr<Descriptor> descriptor;
+  Address local;
+  std::optional<MonoTime> exhausted_logged_at;
+
+  void log_exhausted(int number) {
+    if (exhausted_logged_at && loop.now() < *exhausted_logged_at + exhausted_log_interval) return;
+    exhausted_logged_at = loop.now();
+    loop.log().warning(
+        "connections wait: the system has no descriptor or memory for them; raise the limit of "
+        "open files (ulimit -n, LimitNOFILE=)",
+        {{"listener", to_string(local)}, {"reason", std::strerror(number)}});
+  }
+};
+
+namespace {
+
+Task<Accepted> accept_one(std::shared_ptr<SocketListener::Socket> socket) {
   while (true) {
-    if (listener->closed()) co_return Error{Errc::closed, "the listener was closed"};
+    if (socket->descriptor->closed()) co_return Error{Errc::closed, "the listener was closed"};
     sockaddr_storage peer{};
     socklen_t size = sizeof peer;
-    const int descriptor = ::accept4(listener->number(), reinterpret_cast<sockaddr*>(&peer), &size,
-                                     SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int descriptor =
+        ::accept4(socket->descriptor->number(), reinterpret_cast<sockaddr*>(&peer), &size,
+                  SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (descriptor >= 0) co_return Accepted{descriptor, address_of(peer)};
     const int number = errno;
     switch (refusal_of(number)) {
-      case Refusal::none_waiting: MR_CO_CHECK(co_await listener->readable()); break;
+      case Refusal::none_waiting: MR_CO_CHECK(co_await socket->descriptor->readable()); break;
       case Refusal::this_one_failed: break;
       case Refusal::exhausted:
-        exhaustion.note(local, number);
+        socket->log_exhausted(number);
         MR_CO_CHECK(co_await sleep(exhausted_wait));
         break;
-      case Refusal::broken: co_return system_error(number, "accept on " + to_string(local));
+      case Refusal::broken: co_return system_error(number, "accept on " + to_string(socket->local));
     }
   }
 }
 
-Task<std::unique_ptr<Stream>> accept_stream(EventLoop& loop, std::shared_ptr<Descriptor> listener,
-                                            Address local, EventLoop& owner) {
-  auto accepting = accept_one(loop, std::move(listener), std::move(local));
+Task<std::unique_ptr<Stream>> accept_stream(std::shared_ptr<SocketListener::Socket> socket,
+                                            EventLoop& owner) {
+  auto accepting = accept_one(std::move(socket));
   MR_CO_TRY(auto accepted, co_await std::move(accepting));
   auto connected = std::make_unique<Descriptor>(owner, accepted.descriptor);
   co_return std::make_unique<SocketStream>(std::move(connected), std::move(accepted.peer));
@@ -106,10 +110,14 @@ Address address_of(const sockaddr_storage& socket_address) {
 
 SocketListener::SocketListener(EventLoop& loop, std::unique_ptr<Descriptor> listening,
                                Address local)
-    : loop_(loop), descriptor_(std::move(listening)), local_(std::move(local)) {}
+    : socket_(std::make_shared<Socket>(loop, std::move(listening), std::move(local))) {}
 
 Task<std::unique_ptr<Stream>> SocketListener::accept(Shard& owner) {
-  return accept_stream(loop_, descriptor_, local_, dynamic_cast<EventLoop&>(owner));
+  return accept_stream(socket_, dynamic_cast<EventLoop&>(owner));
 }
+
+const Address& SocketListener::local() const noexcept { return socket_->local; }
+
+void SocketListener::close() noexcept { socket_->descriptor->close(); }
 
 }  // namespace millrace::kernel

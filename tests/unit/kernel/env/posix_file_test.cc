@@ -1,5 +1,7 @@
 #include "kernel/env/posix_file.h"
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,6 +80,24 @@ TEST_F(PosixFileTest, AFullDiskIsNamed) {
   EXPECT_EQ(written.error().code, Errc::io);
   EXPECT_THAT(written.error().detail,
               testing::AllOf(HasSubstr("write /dev/full at byte 0"), HasSubstr("No space left")));
+}
+
+TEST_F(PosixFileTest, GoesOnAfterAPartialWriteAndSaysWhereItEnded) {
+  const auto file = create("log");
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{4096, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto written = write(*file, 1000, std::string(10'000, 'x'));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, handler);
+
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().detail, testing::AllOf(HasSubstr("log at byte 4096"),
+                                                     HasSubstr("behind byte 1000 is unknown"),
+                                                     HasSubstr("File too large")));
+  EXPECT_EQ(file->size().value_or(0), 4096);
 }
 
 TEST_F(PosixFileTest, WhatWasJustWrittenIsResident) {

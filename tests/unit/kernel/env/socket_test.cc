@@ -343,6 +343,44 @@ TEST_F(SocketTest, CloseWakesTheAcceptor) {
   EXPECT_TRUE(run(environment().control(), [&] { return scenario(*listener_); }));
 }
 
+TEST_F(SocketTest, ACancelledAcceptLosesNoConnection) {
+  connect();
+  auto scenario = [](Listener& listener) -> Task<> {
+    Shard& here = co_await this_shard();
+    auto accepting = with_deadline(listener.accept(here), std::chrono::milliseconds(1));
+    const auto accepted = co_await std::move(accepting);
+    if (!accepted && accepted.error().code == Errc::timed_out) co_return {};
+    co_return Error{Errc::internal, "did not time out"};
+  };
+  ASSERT_TRUE(run(environment().control(), [&] { return scenario(*listener_); }));
+  const int peer = plain_connection(listener_->local());
+  auto accepting = run(environment().control(), [&] { return listener_->accept(shard(1)); });
+  ASSERT_TRUE(accepting) << accepting.error().detail;
+  drop(shard(1), *accepting);
+  ::close(peer);
+}
+
+TEST_F(SocketTest, ACancelledConnectEnds) {
+  // A listener whose backlog is full drops further requests: connecting to it takes for ever.
+  const int full = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in local{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {}, .sin_zero = {}};
+  local.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof local;
+  ASSERT_EQ(::bind(full, reinterpret_cast<sockaddr*>(&local), size), 0);
+  ASSERT_EQ(::listen(full, 0), 0);
+  ASSERT_EQ(::getsockname(full, reinterpret_cast<sockaddr*>(&local), &size), 0);
+  const Address address{"127.0.0.1", ntohs(local.sin_port)};
+  const int waiting = plain_connection(address);
+
+  const auto connected = block_on(shard(0), [&] {
+    return with_deadline(environment().network().connect(address), std::chrono::milliseconds(20));
+  });
+  ASSERT_FALSE(connected);
+  EXPECT_EQ(connected.error().code, Errc::timed_out) << connected.error().detail;
+  ::close(waiting);
+  ::close(full);
+}
+
 TEST_F(SocketTest, AnAddressInUseIsAConflictThatNamesIt) {
   connect();
   const auto again = run(environment().control(),
