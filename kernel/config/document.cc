@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
+#include "kernel/config/tomlplusplus.h"
 
 namespace millrace::kernel {
 

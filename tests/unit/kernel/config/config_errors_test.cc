@@ -145,6 +145,20 @@ TEST_F(ConfigErrorsTest, BrokenTomlInEveryFile) {
               ElementsAre(StartsWith("millrace.toml:2:"), StartsWith("conf.d/a.toml:1:")));
 }
 
+TEST_F(ConfigErrorsTest, LettersBeyondAsciiAreNoBlanks) {
+  EXPECT_THAT(problems_in("[broker]\nid = é\n"), ElementsAre(StartsWith("millrace.toml:2:6: ")));
+  EXPECT_THAT(problems_in("[broker]\n\u045e = 1\n"),
+              ElementsAre(StartsWith("millrace.toml:2:1: ")));
+  EXPECT_THAT(problems_in("[broker] # é\nrack = \"\"\"\\\n  é\"\"\"\n"), IsEmpty());
+  EXPECT_THAT(problems_of_set("broker\u045e=1"), ElementsAre(StartsWith("--set broker\u045e=…: ")));
+}
+
+TEST_F(ConfigErrorsTest, SignsInPlaceOfKeys) {
+  EXPECT_THAT(problems_in("[#x]\n"), ElementsAre(StartsWith("millrace.toml:1:2: ")));
+  EXPECT_THAT(problems_in("[broker]\nx = {#}\n"), ElementsAre(StartsWith("millrace.toml:2:")));
+  EXPECT_THAT(problems_in("[broker]\n=\n"), ElementsAre(StartsWith("millrace.toml:2:")));
+}
+
 TEST_F(ConfigErrorsTest, EverythingWrongIsReportedAtOnceInOrder) {
   const auto path = write("millrace.toml",
                           "[transport.kafka]\nidle = \"x\"\n[broker]\nid = -1\nfoo = 1\n"
