@@ -1,0 +1,72 @@
+// A disk in memory that forgets, at a crash, what was not synced: a prefix of the unsynced writes
+// of each file survives, the last of them torn; and of each folder a prefix of the creations,
+// renames and removals since its last sync_folder. Which prefix, the seed decides.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include <millrace/environment.h>
+#include <millrace/testing/sim_random.h>
+
+namespace millrace::testing {
+
+struct SimInode;
+
+/// Outlives the files opened from it.  [the thread of the simulation]
+class SimDisk final : public FileSystem {
+ public:
+  /// `note` is told what happens, for the trace.
+  SimDisk(Clock& clock, SimRandom& random, std::function<void(std::string)> note);
+  ~SimDisk() override;
+
+  Result<std::shared_ptr<File>> open(const std::string& path, OpenMode mode) override;
+  Result<FileInfo> info(const std::string& path) override;
+  Result<std::vector<FileInfo>> list(const std::string& folder) override;
+  Result<> make_folders(const std::string& path) override;
+  Result<> rename(const std::string& from, const std::string& to) override;
+  Result<> remove(const std::string& path) override;
+  Result<> remove_tree(const std::string& path) override;
+  Result<> sync_folder(const std::string& folder) override;
+  Result<std::unique_ptr<Lock>> lock(const std::string& path) override;
+  Result<SpaceInfo> space(const std::string& path) override;
+
+  /// The power goes. Until restart() every call fails with Errc::io; files opened before fail for
+  /// ever, and locks are gone.
+  void crash();
+  void restart() noexcept { crashed_ = false; }
+
+  /// What fits on the disk: a write beyond it stores what fits and fails, as with ENOSPC.
+  void limit_bytes(std::optional<std::uint64_t> bytes_max) noexcept { bytes_max_ = bytes_max; }
+  /// While set, every sync fails and makes nothing durable.
+  void fail_syncs(bool fail) noexcept { syncs_fail_ = fail; }
+  /// Turns one bit over, on the medium and in what is read: bit rot.
+  Result<> flip_bit(const std::string& path, std::uint64_t position);
+
+ private:
+  friend class SimFile;
+  class HeldLock;
+  struct Place;
+
+  Result<> check_alive() const;
+  Result<Place> place_of(const std::string& path) const;
+  Result<std::shared_ptr<SimInode>> find(const std::string& path) const;
+  std::uint64_t bytes_free() const;
+  void note(std::string text) const { note_(std::move(text)); }
+
+  Clock& clock_;
+  SimRandom& random_;
+  std::function<void(std::string)> note_;
+  std::shared_ptr<SimInode> root_;
+  std::set<std::string> locked_;
+  std::optional<std::uint64_t> bytes_max_;
+  std::uint64_t incarnation_ = 0;
+  bool crashed_ = false;
+  bool syncs_fail_ = false;
+};
+
+}  // namespace millrace::testing
