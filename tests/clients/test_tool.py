@@ -1,91 +1,137 @@
-"""The `millrace` tool beside the clients that people use already."""
+"""The millrace tool against a broker: topics, produce and consume, and what it says when it
+cannot."""
+
+import json
+import random
 
 import pytest
 
 from conftest import PARTITIONS
+from harness.java import Java
 from harness.records import CODECS, Record
-from harness.tool import Tool, ToolFailed
+from harness.tool import Tool, run
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def tool(broker) -> Tool:
     return Tool(broker.address)
 
 
-def test_a_topic_is_created_listed_described_and_deleted(tool, clients, topic):
-    tool.run("topic", "create", topic, "--partitions", "5")
-    assert clients["java"].partition_count(topic) == 5
-    (listed,) = tool.run("topic", "list")
-    assert (topic, 5) in {(one["topic"], one["partitions"]) for one in listed["topics"]}
-    (described,) = tool.run("topic", "describe", topic)
-    assert [one["partition"] for one in described["partitions"]] == list(range(5))
+def test_a_topic_lives(tool):
+    tool.text("topic", "create", "tool-life", "--partitions", 3, "--config", "retention.ms=60000")
+    names = [topic["topic"] for topic in tool.json_lines("topic", "list")[0]["topics"]]
+    assert "tool-life" in names
+    assert "tool-life" in tool.text("topic", "list")
 
-    with pytest.raises(ToolFailed, match=topic):
-        tool.run("topic", "create", topic)
-    tool.run("topic", "delete", topic)
-    (listed,) = tool.run("topic", "list")
-    assert topic not in {one["topic"] for one in listed["topics"]}
+    described = tool.json_lines("topic", "describe", "tool-life")[0]
+    assert [one["partition"] for one in described["partitions"]] == [0, 1, 2]
+    assert all(one["leader"] == one["replicas"][0] for one in described["partitions"])
 
-
-@pytest.mark.parametrize("codec", CODECS)
-def test_all_clients_read_what_the_tool_sent(tool, clients, topic, codec):
-    clients["confluent"].create_topic(topic, PARTITIONS)
-    sent = [Record(b"key-%d" % n, b"value %d" % n, (("origin", b"tool"),)) for n in range(1000)]
-    lines = b"".join(b"%b|%b\n" % (record.key, record.value) for record in sent)
-    tool.run(
-        *("produce", topic, "--key-separator", "|", "--header", "origin=tool"),
-        *("--compression", codec),
-        stdin=lines,
-    )
-    for reader in clients.values():
-        partitions = reader.read_all(topic, PARTITIONS).values()
-        stored = [record for records in partitions for record in records]
-        assert sorted(stored, key=lambda record: record.key) == sorted(
-            sent, key=lambda record: record.key
-        ), reader.name
+    tool.text("topic", "delete", "tool-life")
+    names = [topic["topic"] for topic in tool.json_lines("topic", "list")[0]["topics"]]
+    assert "tool-life" not in names
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_the_tool_reads_what_a_client_sent(tool, clients, topic, codec):
-    clients["confluent"].create_topic(topic, 1)
-    sent = [Record(b"key", b"value %d" % n, (("n", b"%d" % n),)) for n in range(1000)]
-    sent.append(Record(b"key", None, ()))
-    sent.append(Record(None, b"", ()))
-    clients["confluent"].produce(topic, sent, codec=codec)
-    assert [record_of(line) for line in tool.run("consume", topic)] == sent
-    assert [record_of(line) for line in tool.run("consume", topic, "--from", "995")] == sent[995:]
-    first_two = tool.run("consume", topic, "--partition", "0", "--count", "2")
-    assert [record_of(line) for line in first_two] == sent[:2]
-
-
-def test_a_key_goes_where_the_java_client_sends_it(tool, clients, topic):
-    """Two programs that write to a topic must agree on where a key lives."""
-    keys = [b"", *(b"k" * n for n in range(1, 20)), *(b"key-%d" % n for n in range(500))]
-    keys += ["größe".encode(), "尺寸".encode(), "\u00ff\u0080".encode()]
-    partitions = 7
-    clients["java"].create_topic(topic, partitions)
-    clients["java"].produce(topic, [Record(key, b"java") for key in keys])
-    tool.run(
-        *("produce", topic, "--key-separator", "|"),
-        stdin=b"".join(key + b"|tool\n" for key in keys),
+def test_what_is_produced_is_consumed(tool, codec):
+    topic = f"tool-{codec}"
+    tool.text("topic", "create", topic, "--partitions", PARTITIONS)
+    lines = [f"key-{n % 7}={'value ' * 50}{n}" for n in range(3000)]
+    tool.text(
+        *("produce", topic, "--key-separator", "=", "--compression", codec, "--header", "h=1"),
+        stdin="\n".join(lines) + "\n",
     )
-    chosen: dict[bytes, dict[bytes, int]] = {b"java": {}, b"tool": {}}
-    for partition in range(partitions):
-        for record in clients["java"].read(topic, partition):
-            chosen[record.value][record.key] = partition
-    assert chosen[b"tool"] == chosen[b"java"]
+    records = tool.json_lines("consume", topic)
+    assert sorted(f"{one['key']}={one['value']}" for one in records) == sorted(lines)
+    for partition in range(PARTITIONS):
+        offsets = [one["offset"] for one in records if one["partition"] == partition]
+        assert offsets == list(range(len(offsets)))
+    assert all(one["headers"] == [{"key": "h", "value": "1"}] for one in records)
 
 
-def test_an_unknown_topic_is_named(tool, topic):
-    with pytest.raises(ToolFailed, match=topic):
-        tool.run("consume", topic)
+def test_consume_starts_where_it_is_told(tool):
+    tool.text("topic", "create", "tool-from", "--partitions", 1)
+    tool.text("produce", "tool-from", stdin="a\nb\nc\n")
+    records = tool.json_lines("consume", "tool-from")
+    assert tool.text("consume", "tool-from", "--from", 1) == "b\nc\n"
+    assert tool.text("consume", "tool-from", "--from", "latest") == ""
+    assert tool.text("consume", "tool-from", "--count", 2) == "a\nb\n"
+    assert tool.text("consume", "tool-from", "--from", f"@{records[0]['timestamp']}") == "a\nb\nc\n"
+    assert tool.text("consume", "tool-from", "--from", f"@{records[2]['timestamp'] + 1000}") == ""
 
 
-def record_of(line: dict) -> Record:
-    def content(text: str | dict | None) -> bytes | None:
-        if isinstance(text, dict):
-            return bytes.fromhex(text["hex"])
-        return None if text is None else text.encode()
+def test_a_tombstone_and_bytes_that_are_no_text(tool):
+    tool.text("topic", "create", "tool-null", "--partitions", 1)
+    tool.text("produce", "tool-null", "--key-separator", "=", "--null-empty", stdin="k=\n")
+    record = tool.json_lines("consume", "tool-null")[0]
+    assert (record["key"], record["value"]) == ("k", None)
 
-    headers = tuple((header["key"], content(header["value"])) for header in line["headers"])
-    return Record(content(line["key"]), content(line["value"]), headers)
+
+def test_keys_go_where_the_java_client_sends_them(broker, tool):
+    keys = [random.Random(n).randbytes(n % 40 + 1).hex() for n in range(500)]
+    client = Java(broker.address)
+    try:
+        client.create_topic("java-keys", 7)
+        client.produce("java-keys", [Record(key.encode(), b"") for key in keys])
+        theirs = {
+            record.key.decode(): partition
+            for partition in range(7)
+            for record in client.read("java-keys", partition)
+        }
+    finally:
+        client.close()
+    tool.text("topic", "create", "tool-keys", "--partitions", 7)
+    lines = "".join(f"{key}=\n" for key in keys)
+    tool.text("produce", "tool-keys", "--key-separator", "=", stdin=lines)
+    ours = {one["key"]: one["partition"] for one in tool.json_lines("consume", "tool-keys")}
+    assert len(theirs) == len(set(keys))
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    "words, code, said",
+    [
+        (["topic", "describe", "no-such"], 1, "UNKNOWN_TOPIC_OR_PARTITION: topic 'no-such'"),
+        (["topic", "create", "bad name"], 64, "INVALID_TOPIC_EXCEPTION"),
+        (["topic", "create", "x", "--config", "retention.ms=soon"], 64, "retention.ms"),
+        (["topic", "create", "x", "--config", "novalue"], 64, "expected KEY=VALUE"),
+        (["topic", "create", "x", "--partitions", 0], 64, "INVALID_PARTITIONS"),
+        (["consume", "no-such"], 1, "UNKNOWN_TOPIC_OR_PARTITION"),
+        (["produce", "no-such"], 1, "UNKNOWN_TOPIC_OR_PARTITION"),
+        (["produce", "x", "--compression", "brotli"], 64, "none, gzip, snappy, lz4 or zstd"),
+        (["consume", "x", "--from", "yesterday"], 64, "expected earliest, latest, an offset"),
+        (["topic"], 64, "subcommand"),
+        (["frobnicate"], 64, "frobnicate"),
+    ],
+)
+@pytest.mark.millrace
+def test_a_mistake_is_explained(broker, words, code, said):
+    outcome = run("-b", broker.address, *words)
+    assert (outcome.code, outcome.output) == (code, "")
+    assert said in outcome.errors
+
+
+def test_no_broker_there():
+    outcome = run("-b", "127.0.0.1:1", "topic", "list")
+    assert outcome.code == 69
+    assert "no broker at 127.0.0.1:1" in outcome.errors
+
+
+@pytest.mark.millrace
+def test_plugins_are_listed_shown_and_checked(tmp_path):
+    listed = json.loads(run("-o", "json", "plugin", "list").output)["plugins"]
+    names = {one["plugin"]: one for one in listed}
+    assert {"storage/filelog", "storage/memory", "transport/kafka", "compression/zstd"} <= set(names)
+    assert all(one["state"] == "ok" for one in listed)
+
+    shown = json.loads(run("-o", "json", "plugin", "show", "transport/kafka").output)
+    assert shown["id"] == "org.millrace.transport.kafka"
+    assert "listen" in [option["name"] for option in shown["options"]]
+    assert "listen" in run("plugin", "show", "transport/kafka").output
+
+    assert run("plugin", "check", names["storage/memory"]["path"]).code == 0
+    bad = tmp_path / "bad.so"
+    bad.write_text("not a plugin")
+    refused = run("plugin", "check", bad)
+    assert refused.code == 65
+    assert "not an ELF file" in refused.errors and str(bad) in refused.errors

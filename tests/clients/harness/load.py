@@ -19,8 +19,9 @@ class Load:
         self.topic = topic
         self.partitions = partitions
         self.sent = 0
-        self.acknowledged: dict[tuple[int, int], int] = {}
-        """(partition, offset) → number of the record that the broker said is there."""
+        self.acknowledged: list[tuple[int, int, int]] = []
+        """(partition, offset, number of the record that the broker said is there). A list, because a
+        broker that lost its log gives an offset a second time."""
         self.errors: list[str] = []
         self._more = threading.Condition()
         self._ending = threading.Event()
@@ -73,21 +74,17 @@ class Load:
             for records in stored.values()
             for record in records
         }
-        wrong = {
-            place: (number, found.get(place))
-            for place, number in self.acknowledged.items()
-            if found.get(place) != number
-        }
-        assert not wrong, (
-            f"{len(wrong)} acknowledged records lost, e.g. "
-            f"place: (sent, found) {list(wrong.items())[:5]}"
-        )
+        wrong = [
+            f"record {number} at {partition}:{offset}, where {found.get((partition, offset))} is"
+            for partition, offset, number in self.acknowledged
+            if found.get((partition, offset)) != number
+        ]
+        assert not wrong, f"{len(wrong)} acknowledged records are lost: {wrong[:5]}"
         if once:
             for partition, records in stored.items():
                 numbers = [int(record.value) for record in records]
-                assert numbers == list(range(partition, self.sent, self.partitions)), (
-                    f"partition {partition}"
-                )
+                expected = list(range(partition, self.sent, self.partitions))
+                assert numbers == expected, f"partition {partition}: not each once and in order"
 
     def _run(self) -> None:
         while not self._ending.is_set():
@@ -107,7 +104,7 @@ class Load:
         def note(error, message):
             with self._more:
                 if error is None:
-                    self.acknowledged[message.partition(), message.offset()] = number
+                    self.acknowledged.append((message.partition(), message.offset(), number))
                 else:
                     self.errors.append(error.str())
                 self._more.notify_all()

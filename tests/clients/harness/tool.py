@@ -1,30 +1,42 @@
-"""`millrace`, our own command line tool; to a broker it is one more Kafka client."""
+"""The command line tool, as a script would use it."""
 
 import json
 import subprocess
+from dataclasses import dataclass
 
 from harness.broker import PREFIX
-from harness.client import DEADLINE_SECONDS
+
+TOOL_SECONDS_MAX = 60
 
 
-class ToolFailed(Exception):
-    def __init__(self, code: int, said: str):
-        super().__init__(f"exit code {code}: {said}")
-        self.code = code
+@dataclass
+class Outcome:
+    code: int
+    output: str
+    errors: str
+
+
+def run(*words: object, stdin: str = "", prefix=PREFIX) -> Outcome:
+    done = subprocess.run(
+        [str(prefix / "bin" / "millrace"), *map(str, words)],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=TOOL_SECONDS_MAX,
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr)
 
 
 class Tool:
+    """Bound to one broker; every call must succeed."""
+
     def __init__(self, address: str):
         self.address = address
 
-    def run(self, *words: str, stdin: bytes = b"") -> list[dict]:
-        """The JSON objects that the command prints, one a line."""
-        done = subprocess.run(
-            [PREFIX / "bin" / "millrace", "--bootstrap", self.address, "--output", "json", *words],
-            input=stdin,
-            capture_output=True,
-            timeout=DEADLINE_SECONDS,
-        )
-        if done.returncode != 0:
-            raise ToolFailed(done.returncode, done.stderr.decode(errors="replace").strip())
-        return [json.loads(line) for line in done.stdout.splitlines()]
+    def text(self, *words: object, stdin: str = "") -> str:
+        outcome = run("--bootstrap", self.address, *words, stdin=stdin)
+        assert outcome.code == 0, outcome.errors
+        return outcome.output
+
+    def json_lines(self, *words: object, stdin: str = "") -> list[dict]:
+        return [json.loads(line) for line in self.text("-o", "json", *words, stdin=stdin).splitlines()]

@@ -1,0 +1,144 @@
+"""The daemon as an operator meets it: its arguments, its exit codes, its first and last lines."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from harness.broker import PREFIX, Millrace, free_port
+from harness.paths import SOURCE
+
+pytestmark = pytest.mark.millrace
+
+DAEMON_SECONDS_MAX = 30
+USAGE, UNAVAILABLE, CANNOT_CREATE, BAD_CONFIG = 64, 69, 73, 78
+
+
+def daemon(*words: object) -> subprocess.CompletedProcess:
+    """Runs it to its end, which must come by itself."""
+    return subprocess.run(
+        [str(PREFIX / "bin" / "millraced"), *map(str, words)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=DAEMON_SECONDS_MAX,
+    )
+
+
+@pytest.fixture
+def broker(tmp_path):
+    one = Millrace(tmp_path / "broker")
+    yield one
+    one.close()
+
+
+def test_help_and_version():
+    assert daemon("--version").stdout.startswith("millraced ")
+    shown = daemon("--help")
+    assert shown.returncode == 0
+    for word in ("--config", "--set", "--check", "broker.data"):
+        assert word in shown.stdout
+
+
+@pytest.mark.parametrize("words", [["--nonsense"], ["extra"], ["--config"]])
+def test_wrong_usage(words):
+    assert daemon(*words).returncode == USAGE
+
+
+def test_check_reports_all_errors_of_a_file_at_once(tmp_path):
+    config = tmp_path / "millrace.toml"
+    config.write_text('[broker]\nidd = 1\nshards = "two"\n\n[storage]\nplugin = "filelogg"\n')
+    checked = daemon("--config", config, "--check")
+    assert checked.returncode == BAD_CONFIG
+    assert f"{config}:2:1" in checked.stderr and "id" in checked.stderr
+    assert f"{config}:3:" in checked.stderr
+    assert f"{config}:6:" in checked.stderr and "filelog" in checked.stderr
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        ("broker.idd=1", "broker.idd"),
+        ("broker.shards=100000", "broker.shards"),
+        ("transport.kafka.listen=nowhere", "HOST:PORT"),
+        ('defaults."num.partitionss"=3', "num.partitions"),
+        ('defaults."log.retention.ms"="soon"', "log.retention.ms"),
+        ("storage.plugin=nosuch", "nosuch"),
+    ],
+)
+def test_a_wrong_setting_is_refused(tmp_path, wrong, said):
+    refused = daemon("--set", f"broker.data={tmp_path}", "--set", wrong)
+    assert refused.returncode == BAD_CONFIG
+    assert said in refused.stderr
+
+
+def test_a_missing_file_is_said():
+    refused = daemon("--config", "/no/such/millrace.toml")
+    assert refused.returncode == BAD_CONFIG
+    assert "/no/such/millrace.toml" in refused.stderr
+
+
+@pytest.mark.parametrize("config", sorted((SOURCE / "configs").glob("*.toml")), ids=lambda p: p.name)
+def test_every_ready_configuration_starts(tmp_path, config):
+    assert daemon("--config", config, "--check").returncode == 0
+
+    class Configured(Millrace):
+        def command(self):
+            words = super().command()
+            return [words[0], "--config", str(config), *words[1:]]
+
+    one = Configured(tmp_path / "broker")
+    try:
+        one.start()
+        assert one.stop()[0] == 0
+    finally:
+        one.close()
+
+
+def test_start_and_stop_are_told(broker):
+    broker.start()
+    for plugin in ("storage.filelog", "coordination.standalone", "transport.kafka"):
+        line = broker.wait_for_log_line("plugin started", f"org.millrace.{plugin}")
+        assert ".so" in line
+    broker.wait_for_log_line("listening", broker.address)
+    broker.wait_for_log_line("opened")
+    broker.wait_for_log_line("ready")
+    assert broker.stop()[0] == 0
+    assert "stopped" in broker.log_text()
+
+
+def test_a_data_folder_has_one_owner(broker):
+    broker.start()
+    second = daemon("--set", f"broker.data={broker.folder / 'data'}",
+                    "--set", f"transport.kafka.listen=127.0.0.1:{free_port()}")
+    assert second.returncode == CANNOT_CREATE
+    assert str(broker.process.pid) in second.stderr
+    broker.assert_running()
+
+
+def test_a_data_folder_that_cannot_be_made():
+    refused = daemon("--set", "broker.data=/proc/no/such")
+    assert refused.returncode == CANNOT_CREATE
+    assert "/proc/no/such" in refused.stderr
+
+
+def test_a_port_in_use(broker, tmp_path):
+    broker.start()
+    second = daemon("--set", f"broker.data={tmp_path / 'other'}",
+                    "--set", f"transport.kafka.listen={broker.address}")
+    assert second.returncode == UNAVAILABLE
+    assert broker.address in second.stderr
+
+
+def test_a_plugin_that_does_not_fit_ends_the_start(tmp_path):
+    prefix = tmp_path / "prefix"
+    for folder in ("bin", "lib"):
+        shutil.copytree(PREFIX / folder, prefix / folder, ignore=shutil.ignore_patterns("*test*"))
+    (prefix / "lib/millrace/plugins/storage/filelog.so").write_text("not a plugin")
+    refused = subprocess.run(
+        [str(prefix / "bin/millraced"), "--set", f"broker.data={tmp_path / 'data'}"],
+        capture_output=True, text=True, timeout=DAEMON_SECONDS_MAX,
+    )
+    assert refused.returncode == BAD_CONFIG
+    assert "filelog.so" in refused.stderr and "not an ELF file" in refused.stderr
+    assert not (tmp_path / "data").exists()
