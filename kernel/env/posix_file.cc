@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 
 #include "kernel/env/system_error.h"
 
@@ -19,6 +20,25 @@ constexpr std::uint64_t probe_distance_bytes = 128 << 10;
 constexpr std::uint64_t probes_max = 16;
 
 std::string at_byte(std::uint64_t position) { return " at byte " + std::to_string(position); }
+
+// cachestat(2), which the headers of Debian 12 do not have yet.
+constexpr long cachestat_call = 451;
+struct CachedRange {
+  std::uint64_t position;
+  std::uint64_t bytes;
+};
+struct CachedPages {
+  std::uint64_t in_memory;
+  std::uint64_t others[4];  // dirty, in writeback, evicted, recently evicted
+};
+
+std::optional<std::uint64_t> pages_in_memory(int descriptor, std::uint64_t position,
+                                             std::uint64_t bytes) noexcept {
+  const CachedRange range{position, bytes};
+  CachedPages pages{};
+  if (::syscall(cachestat_call, descriptor, &range, &pages, 0) != 0) return std::nullopt;
+  return pages.in_memory;
+}
 
 // What is left of a gathered write.
 class Unwritten {
@@ -107,6 +127,10 @@ Result<std::uint64_t> PosixFile::size() const {
 bool PosixFile::resident(std::uint64_t position, std::uint64_t bytes) const noexcept {
   if (bytes == 0) return true;
   const auto last = position + bytes - 1;
+  if (const auto pages = pages_in_memory(descriptor_, position, bytes)) {
+    static const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    return *pages > last / page_bytes - position / page_bytes;
+  }
   const auto distance = std::max(probe_distance_bytes, bytes / probes_max);
   for (auto at = position; at < last; at += distance) {
     if (!byte_is_resident(at)) return false;

@@ -1,7 +1,9 @@
 #include "kernel/env/posix_file.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -107,6 +109,21 @@ TEST_F(PosixFileTest, WhatWasJustWrittenIsResident) {
   EXPECT_TRUE(file->resident(0, content.size()));
   EXPECT_TRUE(file->resident(12'345, 1));
   EXPECT_TRUE(file->resident(0, 0));
+}
+
+TEST_F(PosixFileTest, WhatTheSystemHasForgottenIsNotResident) {
+  const auto file = create("log");
+  const std::string content(1 << 20, 'x');
+  ASSERT_TRUE(write(*file, 0, content));
+  ASSERT_TRUE(file->sync());
+  ASSERT_EQ(::posix_fadvise(file->descriptor(), 512 << 10, 0, POSIX_FADV_DONTNEED), 0);
+  // Some file systems live in memory and forget nothing: a read that may not wait tells.
+  char byte = 0;
+  const iovec vector{&byte, 1};
+  const bool forgotten = ::preadv2(file->descriptor(), &vector, 1, (1 << 20) - 1, RWF_NOWAIT) < 0;
+  EXPECT_EQ(file->resident(0, content.size()), !forgotten);
+  EXPECT_EQ(file->resident(content.size() - 1, 1), !forgotten);
+  EXPECT_TRUE(file->resident(0, 512 << 10));
 }
 
 TEST_F(PosixFileTest, OpenSaysWhatIsMissing) {
