@@ -41,7 +41,6 @@ int run_tool(int argc, char** argv) {
   Context context;
   Action action;
   CLI::App app("Millrace from the command line.", "millrace");
-  app.require_subcommand(1);
   app.fallthrough();
   app.set_version_flag("--version", std::string("millrace " MILLRACE_VERSION));
   app.add_option("-b,--bootstrap", context.bootstrap, "any broker of the cluster")
@@ -61,6 +60,10 @@ int run_tool(int argc, char** argv) {
     const bool asked_for = error.get_exit_code() == 0;  // --help and --version
     app.exit(error, std::cout, std::cerr);
     return asked_for ? 0 : 64;
+  }
+  if (!action) {
+    std::cerr << app.help();
+    return 64;
   }
   const auto done = action();
   if (done) return 0;
