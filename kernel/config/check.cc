@@ -40,6 +40,8 @@ class Checker {
   const ConfigTable& top(const char* name);
   void unknown(const ConfigEntry& entry, const std::string& table, const std::string& key,
                std::vector<std::string> known);
+  void undeclared(const ConfigEntry& entry, const std::string& table, const std::string& key,
+                  const MillraceOption* declared, const std::vector<std::string>& others);
   /// None when it is wrong, which is reported.
   std::optional<OptionValue> value(const std::string& path, const MillraceOption& option,
                                    const ConfigEntry& entry);
@@ -54,8 +56,6 @@ class Checker {
   void check_transport(const std::string& name, const ConfigEntry& entry);
   void check_chosen_codecs(const ConfigEntry& entry);
   const ConfigTable& table_of(const PluginRequest& request);
-  void unquoted_default(const std::string& path, const ConfigTable& table,
-                        const MillraceOption* declared);
 
   const ConfigTable& root_;
   const std::vector<DeclaredPlugin>& plugins_;
@@ -88,6 +88,24 @@ std::optional<OptionValue> Checker::value(const std::string& path, const Millrac
   return std::nullopt;
 }
 
+// max.connections = 3 makes tables: a name with dots must be quoted. So what is below an undeclared
+// table is looked at as one name.
+void Checker::undeclared(const ConfigEntry& entry, const std::string& table, const std::string& key,
+                         const MillraceOption* declared, const std::vector<std::string>& others) {
+  const auto* inner = std::get_if<ConfigTable>(&entry.value.value);
+  if (inner != nullptr && !inner->entries().empty()) {
+    for (const auto& [name, below] : inner->entries()) {
+      undeclared(below, table, concat(key, ".", name), declared, others);
+    }
+  } else if (find_option(declared, key) != nullptr) {
+    fail(entry.key, concat("a name with dots is quoted: ", table, ".\"", key, "\""));
+  } else {
+    auto known = names_of(declared);
+    known.insert(known.end(), others.begin(), others.end());
+    unknown(entry, table, key, std::move(known));
+  }
+}
+
 Checker::Values Checker::read(const ConfigTable& table, const std::string& name,
                               const MillraceOption* declared,
                               const std::vector<std::string>& others, const ConfigPlace& place) {
@@ -109,9 +127,7 @@ Checker::Values Checker::read(const ConfigTable& table, const std::string& name,
       auto read = value(name + '.' + quoted_key(key), *option, entry);
       if (read) values.emplace(key, *std::move(read));
     } else if (!contains(others, key)) {
-      auto known = names_of(declared);
-      known.insert(known.end(), others.begin(), others.end());
-      unknown(entry, name, key, std::move(known));
+      undeclared(entry, name, key, declared, others);
     }
   }
   return values;
@@ -172,31 +188,14 @@ LogSettings Checker::log() {
   return settings;
 }
 
-// defaults.num.partitions = 3 makes tables; Kafka's names have dots and must be quoted.
-void Checker::unquoted_default(const std::string& path, const ConfigTable& table,
-                               const MillraceOption* declared) {
-  for (const auto& [key, entry] : table.entries()) {
-    const auto name = path + '.' + key;
-    if (const auto* inner = std::get_if<ConfigTable>(&entry.value.value)) {
-      unquoted_default(name, *inner, declared);
-    } else if (find_option(declared, name) != nullptr) {
-      fail(entry.key, concat("a name with dots is quoted: defaults.\"", name, "\""));
-    } else {
-      unknown(entry, tables::defaults, name, names_of(declared));
-    }
-  }
-}
-
 std::map<std::string, std::string> Checker::defaults(const MillraceOption* declared) {
   std::map<std::string, std::string> result;
   for (const auto& [key, entry] : top(tables::defaults).entries()) {
     if (const auto* option = find_option(declared, key)) {
       const auto read = value("defaults." + quoted_key(key), *option, entry);
       if (read) result.emplace(key, to_text(*read));
-    } else if (const auto* table = std::get_if<ConfigTable>(&entry.value.value)) {
-      unquoted_default(key, *table, declared);
     } else {
-      unknown(entry, tables::defaults, key, names_of(declared));
+      undeclared(entry, tables::defaults, key, declared, {});
     }
   }
   return result;

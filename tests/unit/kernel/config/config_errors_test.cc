@@ -175,6 +175,15 @@ TEST_F(ConfigErrorsTest, EverythingWrongIsReportedAtOnceInOrder) {
                                      "nearest known: num.partitions")));
 }
 
+TEST_F(ConfigErrorsTest, NamesWithDotsAreQuotedInEveryTable) {
+  EXPECT_THAT(problems_of_set("transport.kafka.max.peers=3"),
+              ElementsAre("--set transport.kafka.max.peers=…: a name with dots is quoted: "
+                          "transport.kafka.\"max.peers\""));
+  EXPECT_THAT(problems_in("[storage.tape]\n"),
+              ElementsAre("millrace.toml:1:10: unknown key storage.tape; [storage] has plugin, "
+                          "sync"));
+}
+
 TEST_F(ConfigErrorsTest, UnquotedKafkaNames) {
   EXPECT_THAT(problems_of_set("defaults.num.partitions=3"),
               ElementsAre("--set defaults.num.partitions=…: a name with dots is quoted: "

@@ -29,6 +29,7 @@ inline constexpr MillraceOption kafka_options[] = {
     {"share", MILLRACE_OPTION_NUMBER, nullptr, "0.5", 0, 4, nullptr, "A share.", 0},
     {"allow", MILLRACE_OPTION_TEXTS, nullptr, "a, b", unbounded_min, unbounded_max, nullptr,
      "Who may.", 0},
+    {"max.peers", MILLRACE_OPTION_INTEGER, nullptr, "9", 1, 99, nullptr, "How many.", 0},
     {"password", MILLRACE_OPTION_TEXT, nullptr, nullptr, unbounded_min, unbounded_max,
      "long|longer", "A secret.", MILLRACE_OPTION_SECRET},
     end_of_options};
