@@ -99,6 +99,11 @@ class Load:
                 self._producer.poll(0)
             except BufferError:  # as many in flight as we want
                 self._producer.poll(0.05)
+            except ck.KafkaException as fatal:  # the client gave up for good
+                with self._more:
+                    self.errors.append(str(fatal))
+                    self._more.notify_all()
+                return
 
     def _delivered(self, number: int):
         def note(error, message):
