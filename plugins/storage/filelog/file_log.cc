@@ -300,24 +300,36 @@ void FileLog::discard(std::span<const SegmentPointer> segments) {
   });
 }
 
+// Durable when it returns, though that blocks the shard: an old segment that came back after a
+// crash would continue the new tail as if it belonged there. It happens when a leader changes, no
+// oftener.
 Result<> FileLog::truncate_from(Offset first_removed) {
   MR_CHECK(usable());
   if (first_removed >= end_) return {};
   if (first_removed < start_) {
     return out_of_range(folder_, "truncation to", first_removed, start_, end_);
   }
-  MR_CHECK(forget_durable(first_removed));
+  auto& files = environment_.files();
   const auto at = segment_at(first_removed);
   if (!segments_[at]->loaded()) {
-    MR_TRY(segments_[at],
-           Segment::load(environment_.files(), source(segments_[at]->base(), next_of(at)),
-                         segments_[at]->modified()));
+    MR_TRY(segments_[at], Segment::load(files, source(segments_[at]->base(), next_of(at)),
+                                        segments_[at]->modified()));
   }
-  MR_CHECK(segments_[at]->truncate(environment_.files(), first_removed));
-  discard(std::span(segments_).subspan(at + 1));
-  segments_.resize(at + 1);
+  MR_TRY(const auto cut, segments_[at]->plan_truncation(first_removed));
+  MR_CHECK(forget_durable(first_removed));
+  auto done = cut_behind(at, cut);
+  if (!done) failed_ = done.error();
   end_ = first_removed;
-  return {};
+  return done;
+}
+
+Result<> FileLog::cut_behind(std::size_t at, std::uint64_t position) {
+  if (at + 1 < segments_.size()) {
+    discard(std::span(segments_).subspan(at + 1));
+    segments_.resize(at + 1);
+    MR_CHECK(environment_.files().sync_folder(folder_));
+  }
+  return segments_[at]->truncate(environment_.files(), position);
 }
 
 Result<> FileLog::trim_before(Offset first_kept) {
@@ -336,11 +348,15 @@ Result<> FileLog::trim_before(Offset first_kept) {
 Result<> FileLog::reset_to(Offset start) {
   MR_CHECK(usable());
   MR_CHECK(forget_durable(std::min(start, start_)));
+  auto& files = environment_.files();
   discard(segments_);
-  segments_.clear();
-  MR_TRY(auto segment,
-         Segment::create(environment_.files(), source(start, {}), environment_.clock().wall()));
-  segments_.push_back(std::move(segment));
+  MR_CHECK(files.sync_folder(folder_));
+  auto segment = Segment::create(files, source(start, {}), environment_.clock().wall());
+  if (!segment) {
+    failed_ = segment.error();
+    return segment.error();
+  }
+  segments_.assign(1, std::move(*segment));
   start_ = end_ = start;
   return {};
 }

@@ -73,6 +73,7 @@ class FileLog final : public PartitionLog {
   Task<FoundRange> find_and_bring_in(ReadPlan plan);
   Result<> start_segment(Offset base);
   Result<> forget_durable(Offset from);
+  Result<> cut_behind(std::size_t at, std::uint64_t position);
   void discard(std::span<const SegmentPointer> segments);
   Task<> flush_all();
   Task<> flush_rolled();

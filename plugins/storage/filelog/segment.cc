@@ -300,28 +300,32 @@ void Segment::complete(Offset next) {
   times_.add({max_timestamp_.ms, static_cast<std::int32_t>(relative(max_timestamp_offset_))});
 }
 
-Result<> Segment::truncate(FileSystem& files, Offset first_removed) {
+Result<std::uint64_t> Segment::plan_truncation(Offset first_removed) const {
   EntryScanner scanner(*log_, position_at_or_before(first_removed), bytes_);
   std::optional<Entry> entry;
   do {
     MR_TRY(entry, scanner.next());
   } while (entry && entry->last < first_removed);
-  if (!entry) return {};
-  if (entry->base < first_removed) {
-    return Error{Errc::invalid_argument,
-                 say(log_->path(), ": cannot cut at offset ", first_removed.value,
-                     ", within the batch of ", entry->base.value, " to ", entry->last.value)};
-  }
+  if (!entry) return bytes_;
+  if (entry->base >= first_removed) return entry->position;
+  return Error{Errc::invalid_argument,
+               say(log_->path(), ": cannot cut at offset ", first_removed.value,
+                   ", within the batch of ", entry->base.value, " to ", entry->last.value)};
+}
+
+Result<> Segment::truncate(FileSystem& files, std::uint64_t position) {
   if (log_.use_count() > 1) {
-    MR_CHECK(replace_by_copy(files, entry->position));
+    MR_CHECK(replace_by_copy(files, position));
   } else {
-    MR_CHECK(log_->truncate(entry->position));
+    MR_CHECK(log_->truncate(position));
+    MR_CHECK(log_->sync());
   }
   source_.next = {};
   complete_ = false;
-  dirty_ = true;
-  restart_behind(offsets_.find(relative(first_removed) - 1));
-  MR_TRY(const auto damage, walk(entry->position, false));
+  const auto row = offsets_.find_by_position(position, relative_offset_max);
+  const bool removed = row && static_cast<std::uint64_t>(row->position) == position;
+  restart_behind(removed ? offsets_.find(row->offset - 1) : row);
+  MR_TRY(const auto damage, walk(position, false));
   if (damage) return Error{Errc::corrupt, damage->what};
   MR_CHECK(
       cut_file(files, path(offset_index_suffix), offset_rows_written_ * OffsetIndex::row_bytes));
@@ -347,6 +351,7 @@ Result<> Segment::replace_by_copy(FileSystem& files, std::uint64_t bytes) {
     MR_CHECK(copy->sync());
   }
   MR_CHECK(files.rename(temporary, path(log_suffix)));
+  MR_CHECK(files.sync_folder(source_.folder));
   MR_TRY(log_, files.open(path(log_suffix), OpenMode::write));
   return {};
 }

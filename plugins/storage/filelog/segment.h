@@ -98,9 +98,12 @@ class Segment {
   Result<> append(std::span<const BatchParts> batches, Timestamp now, bool& broken);
   /// No more appends: the time index gets its last row.
   void complete(Offset next);
-  /// Removes entries from `first_removed`, the start of one, on. A file that a reader still holds
-  /// is replaced by a copy.
-  Result<> truncate(FileSystem& files, Offset first_removed);
+  /// Where the file is to be cut so that the entry of `first_removed` is the first one gone.
+  /// Errc::invalid_argument when that offset is within a batch.
+  Result<std::uint64_t> plan_truncation(Offset first_removed) const;
+  /// Removes everything from `position` on, durably. A file that a reader still holds is replaced
+  /// by a copy.
+  Result<> truncate(FileSystem& files, std::uint64_t position);
 
   ReadPlan plan_read(Offset from, Offset limit, std::uint64_t bytes_max, bool at_least_one) const;
   /// A position to scan from for the first entry whose timestamp is at or after `time`.
