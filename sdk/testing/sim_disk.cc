@@ -382,12 +382,12 @@ Result<SpaceInfo> SimDisk::space(const std::string&) {
   return SpaceInfo{bytes_max_.value_or(unlimited), std::min(bytes_free(), unlimited)};
 }
 
-void SimDisk::crash() {
-  note("crash");
+void SimDisk::crash(bool forget) {
+  note(forget ? "crash" : "kill");
   crashed_ = true;
   ++incarnation_;
   locked_.clear();
-  root_->crash(random_);
+  if (forget) root_->crash(random_);
 }
 
 Result<> SimDisk::flip_bit(const std::string& path, std::uint64_t position) {

@@ -85,8 +85,17 @@ bool SimEnvironment::crashed() const noexcept { return parts_->crashed; }
 void SimEnvironment::jump_wall(Duration by) { parts_->clock.jump(by); }
 
 void SimEnvironment::crash() {
-  parts_->crashed = true;
   parts_->disk.crash();
+  disappear();
+}
+
+void SimEnvironment::kill() {
+  parts_->disk.kill();
+  disappear();
+}
+
+void SimEnvironment::disappear() {
+  parts_->crashed = true;
   parts_->network.set_down(true);
   parts_->wire.drop(parts_->host);
 }

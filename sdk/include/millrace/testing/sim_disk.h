@@ -37,7 +37,9 @@ class SimDisk final : public FileSystem {
 
   /// The power goes. Until restart() every call fails with Errc::io; files opened before fail for
   /// ever, and locks are gone.
-  void crash();
+  void crash() { crash(true); }
+  /// The process dies and the machine does not: as crash(), but nothing is forgotten.
+  void kill() { crash(false); }
   void restart() noexcept { crashed_ = false; }
 
   /// What fits on the disk: a write beyond it stores what fits and fails, as with ENOSPC.
@@ -52,6 +54,7 @@ class SimDisk final : public FileSystem {
   class HeldLock;
   struct Place;
 
+  void crash(bool forget);
   Result<> check_alive() const;
   Result<Place> place_of(const std::string& path) const;
   Result<std::shared_ptr<SimInode>> find(const std::string& path) const;

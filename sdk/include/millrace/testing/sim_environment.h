@@ -7,10 +7,10 @@
 //   auto answer = world.run(node.control(), [&] { return ask(node); });
 //   world.run_until([&] { return done; }, 10s);
 //
-// A node that has crashed goes on as a ghost: its connections are gone and every call to its disk
-// and network fails, so nothing that it does has an effect any more, but its shards still run. So
-// its owner stops what ran on it in the ordinary way, which unwinds every coroutine, destroys it,
-// and calls restart() to begin anew on what the disk has kept.
+// A node that has crashed or was killed goes on as a ghost: its connections are gone and every call
+// to its disk and network fails, so nothing that it does has an effect any more, but its shards
+// still run. So its owner stops what ran on it in the ordinary way, which unwinds every coroutine,
+// destroys it, and calls restart() to begin anew on what the disk has kept.
 #pragma once
 
 #include <functional>
@@ -53,6 +53,8 @@ class SimEnvironment final : public Environment {
 
   /// The power goes; see above.
   void crash();
+  /// The process dies, as by kill -9; see above. What it wrote stays, synced or not.
+  void kill();
   void restart();
   bool crashed() const noexcept;
   /// Sets the wall clock forward or back. The other clock does not move.
@@ -61,6 +63,7 @@ class SimEnvironment final : public Environment {
  private:
   friend class SimWorld;
   struct Parts;
+  void disappear();
   explicit SimEnvironment(std::unique_ptr<Parts> parts);
 
   std::unique_ptr<Parts> parts_;
