@@ -1,14 +1,29 @@
 #include "kernel/partition/partition.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace millrace::kernel {
 
+namespace {
+
+// segment.jitter.ms: logs that were made together do not roll together.
+Duration jitter(const TopicConfig& config, Duration segment_age, Environment& environment) {
+  using std::chrono::milliseconds;
+  const auto ms_max = std::min(config.segment_jitter_ms, segment_age / milliseconds(1));
+  if (ms_max <= 0) return {};
+  const auto ms = environment.random().next() % static_cast<std::uint64_t>(ms_max);
+  return milliseconds(ms);
+}
+
+}  // namespace
+
 Task<std::unique_ptr<Partition>> Partition::open(PartitionHost host, TopicPartition id,
                                                  Uuid topic_id, TopicConfig config,
                                                  Epoch leader_epoch) {
-  const auto options = config.log_options(topic_id);
+  auto options = config.log_options(topic_id);
+  options.segment_age -= jitter(config, options.segment_age, host.environment);
   MR_CO_TRY(auto opened, co_await host.storage.open(id, options));
   if (opened.bytes_cut > 0) {
     host.log.warning(

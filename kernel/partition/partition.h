@@ -140,7 +140,7 @@ class Partition {
   // partition_read.cc
   Task<Payload> read_log(PartitionFetch request, ReadContext context);
   Task<std::optional<FoundRecord>> find_record(Timestamp time, Offset limit);
-  Timestamp max_timestamp() const;
+  Task<Timestamp> max_timestamp();
   void notify_waiters();
 
   // partition_upkeep.cc

@@ -1,5 +1,6 @@
 // What clients read: batches below the high watermark, and offsets by time.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "kernel/partition/partition.h"
@@ -104,7 +105,10 @@ Task<PartitionOffsetFound> Partition::find_offset(PartitionOffsetQuery query, Is
       found.leader_epoch = epochs_.epoch_of(found.offset);
       co_return found;
     case OffsetSpec::latest_tiered: co_return found;
-    case OffsetSpec::max_timestamp: time = max_timestamp(); break;
+    case OffsetSpec::max_timestamp: {
+      MR_CO_TRY(time, co_await max_timestamp());
+      break;
+    }
     default:
       if (query.timestamp < 0) {
         found.error = ErrorCode::unsupported_version;
@@ -121,10 +125,18 @@ Task<PartitionOffsetFound> Partition::find_offset(PartitionOffsetQuery query, Is
   co_return found;
 }
 
-Timestamp Partition::max_timestamp() const {
+// Storage may not have looked at every segment yet; a search for the end of time makes it.
+Task<Timestamp> Partition::max_timestamp() {
+  const auto unknown = std::ranges::any_of(log_->segments(), [](const SegmentInfo& segment) {
+    return segment.bytes > 0 && segment.max_timestamp == Timestamp{};
+  });
+  if (unknown) {
+    constexpr Timestamp end_of_time{std::numeric_limits<std::int64_t>::max()};
+    MR_CO_CHECK(co_await log_->batch_at(end_of_time));
+  }
   Timestamp newest;
   for (const auto& segment : log_->segments()) newest = std::max(newest, segment.max_timestamp);
-  return newest;
+  co_return newest;
 }
 
 // The first record at `time` or later that is below `limit`. What storage knows leads to a batch;

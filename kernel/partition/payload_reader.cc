@@ -105,10 +105,4 @@ Result<Buffer> copy_range(const Payload& payload, std::uint64_t position, std::u
   return std::move(copy).freeze();
 }
 
-bool in_memory(const Payload& payload) noexcept {
-  return std::ranges::all_of(payload.parts(), [](const Payload::Part& part) {
-    return std::holds_alternative<Buffer>(part);
-  });
-}
-
 }  // namespace millrace::kernel

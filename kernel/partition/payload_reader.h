@@ -24,7 +24,4 @@ Result<> for_each_batch(const Payload& payload, const std::function<bool(const F
 /// are within one buffer. May block.
 Result<Buffer> copy_range(const Payload& payload, std::uint64_t position, std::uint64_t size);
 
-/// Whether nothing of the payload is in a file: walking it does not block.
-bool in_memory(const Payload& payload) noexcept;
-
 }  // namespace millrace::kernel

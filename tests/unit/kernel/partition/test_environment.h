@@ -81,6 +81,7 @@ class TestEnvironment final : public Environment, Clock, BlockingPool {
     run();
   }
   Timestamp wall_now() const noexcept { return wall_; }
+  void set_wall(Timestamp wall) noexcept { wall_ = wall; }
   /// Workers take the newest job first: preparation then ends in another order than it began.
   void run_newest_work_first() noexcept { newest_first_ = true; }
 
