@@ -23,7 +23,7 @@ struct Descriptor::Watch final : LoopWait, std::enable_shared_from_this<Watch> {
   Watch(EventLoop& owner, int number) : loop(owner), events(owner.context(), number) {
     loop.add(*this);
   }
-  ~Watch() { loop.remove(*this); }
+  ~Watch() override { loop.remove(*this); }
 
   Pending<> wait(Direction& direction, asio::posix::descriptor_base::wait_type what) {
     MR_ASSERT(!direction.waiter || direction.waiter.abandoned());
@@ -86,7 +86,7 @@ void Descriptor::close() noexcept {
   }
   MR_ASSERT(loop_.is_current());
   boost::system::error_code ignored;
-  watch_->events.close(ignored);
+  static_cast<void>(watch_->events.close(ignored));
   watch_->end({Errc::closed, "closed"});
   watch_.reset();
 }

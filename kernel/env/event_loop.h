@@ -25,10 +25,8 @@ namespace millrace::kernel {
 /// What a loop ends when nobody will serve it any more.
 class LoopWait {
  public:
+  virtual ~LoopWait() = default;
   virtual void cancel_waits() noexcept = 0;
-
- protected:
-  ~LoopWait() = default;
 };
 
 /// Each turn of the loop runs what is ready: due timers, posted jobs, woken coroutines; then it

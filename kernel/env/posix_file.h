@@ -22,8 +22,8 @@ class PosixFile final : public File {
   /// fdatasync(2). After an error the system may have dropped what was not written.
   Result<> sync() override;
   Result<std::uint64_t> size() const override;
-  /// Asks the system how much of the range it has in memory; where it cannot say (Linux before 6.5),
-  /// probes a byte at each end and at distances between.
+  /// Asks the system how much of the range it has in memory; where it cannot say (Linux
+  /// before 6.5), probes a byte at each end and at distances between.
   bool resident(std::uint64_t position, std::uint64_t bytes) const noexcept override;
   const std::string& path() const noexcept override { return path_; }
   int descriptor() const noexcept override { return descriptor_; }

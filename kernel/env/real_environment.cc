@@ -67,7 +67,7 @@ struct RealEnvironment::Parts {
 };
 
 Result<std::unique_ptr<RealEnvironment>> RealEnvironment::start(EnvironmentSettings settings,
-                                                                Log log) {
+                                                                const Log& log) {
   MR_ASSERT(settings.shards > 0);
   MR_ASSERT(settings.workers > 0);
   try {

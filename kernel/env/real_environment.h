@@ -21,7 +21,8 @@ struct EnvironmentSettings {
 class RealEnvironment final : public Environment {
  public:
   /// Starts the threads mr-shard-0…, mr-control and mr-worker-0…
-  static Result<std::unique_ptr<RealEnvironment>> start(EnvironmentSettings settings, Log log);
+  static Result<std::unique_ptr<RealEnvironment>> start(EnvironmentSettings settings,
+                                                        const Log& log);
   ~RealEnvironment() override;
 
   /// Ends the threads: the workers once everything submitted is done, then the loops. What is left
