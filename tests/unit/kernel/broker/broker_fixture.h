@@ -1,0 +1,65 @@
+// A KernelBroker over the storage and coordination plugins as shipped, on a simulated machine of
+// two shards.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <millrace/batch.h>
+#include <millrace/testing/fake_host.h>
+#include <millrace/testing/sim_environment.h>
+
+#include "kernel/broker/broker.h"
+
+namespace millrace::kernel {
+
+class BrokerTest : public ::testing::Test {
+ protected:
+  BrokerTest();
+  ~BrokerTest() override;
+
+  /// Ends the broker, cleanly, and starts one anew on the same disk. What storage/memory held is
+  /// gone, as with a process.
+  void restart();
+
+  /// Runs `body` on data shard `shard`, as a connection there would, and returns its result.
+  template <class F>
+  auto on_shard(std::size_t shard, F body) {
+    return world_.run(*node_.shards()[shard], std::move(body));
+  }
+  Session& session(std::size_t shard);
+
+  std::vector<TopicCreated> create(NewTopic topic);
+  /// A topic whose partitions 0 and 1 are on different shards; so are any two neighbours.
+  void create(const std::string& topic, std::int32_t partitions);
+
+  ProduceRequest produce_request(const std::string& topic, std::vector<std::int32_t> partitions,
+                                 std::string value, std::int16_t acks = -1);
+  FetchRequest fetch_request(const std::string& topic, std::vector<PartitionFetch> partitions);
+  /// Both stages of a call, from a shard.
+  Result<ProduceAnswer> produce(std::size_t shard, ProduceRequest request);
+  Result<FetchAnswer> fetch(std::size_t shard, FetchRequest request);
+  /// The values of all records in a fetched partition.
+  static std::vector<std::string> values_of(const PartitionFetched& partition);
+
+  testing::SimWorld world_{7};
+  testing::SimEnvironment& node_;
+  std::map<std::string, std::string> defaults_;
+  std::unique_ptr<KernelBroker> broker_;
+
+ private:
+  void start();
+  void stop();
+
+  testing::KeptLog log_;
+  testing::KeptMetrics metrics_;
+  std::optional<testing::LoadedPlugin> storage_;
+  std::optional<testing::LoadedPlugin> coordination_;
+  std::vector<std::unique_ptr<Session>> sessions_;
+};
+
+}  // namespace millrace::kernel

@@ -1,0 +1,140 @@
+#include "broker_fixture.h"
+
+namespace millrace::kernel {
+namespace {
+
+using std::chrono::seconds;
+
+class TopicsTest : public BrokerTest {
+ protected:
+  MetadataAnswer metadata(std::optional<std::vector<TopicName>> topics, bool auto_create = false) {
+    const MetadataRequest request{.topics = std::move(topics), .auto_create = auto_create};
+    auto answer = on_shard(1, [&] { return broker_->metadata(session(1), request); });
+    EXPECT_TRUE(answer) << to_string(answer.error());
+    return *std::move(answer);
+  }
+  TopicDeleted remove(TopicName topic) {
+    const std::vector<TopicName> topics{std::move(topic)};
+    auto deleted =
+        on_shard(0, [&] { return broker_->delete_topics(session(0), topics, seconds(1)); });
+    EXPECT_TRUE(deleted) << to_string(deleted.error());
+    return deleted->at(0);
+  }
+};
+
+TEST_F(TopicsTest, ANewTopicIsKnownOnEveryShardWhenItsCreationIsAnswered) {
+  create("orders", 3);
+  const auto answer = metadata(std::nullopt);
+  ASSERT_EQ(answer.topics.size(), 1u);
+  EXPECT_EQ(answer.topics[0].partitions.size(), 3u);
+  EXPECT_FALSE(answer.topics[0].topic.id.is_none());
+  ASSERT_EQ(answer.brokers.size(), 1u);
+  EXPECT_EQ(answer.brokers[0].id, 1);
+  EXPECT_EQ(answer.brokers[0].address, (Address{"b1", 9092}));
+  EXPECT_EQ(answer.controller_id, 1);
+  EXPECT_FALSE(answer.cluster_id.empty());
+}
+
+TEST_F(TopicsTest, TopicsAndTheClustersIdOutliveARestart) {
+  create("orders", 3);
+  const auto before = metadata(std::nullopt);
+  restart();
+  const auto after = metadata(std::nullopt);
+  ASSERT_EQ(after.topics.size(), 1u);
+  EXPECT_EQ(after.topics[0].topic.id, before.topics[0].topic.id);
+  EXPECT_EQ(after.cluster_id, before.cluster_id);
+}
+
+TEST_F(TopicsTest, AskedForByNameOrId) {
+  create("orders", 1);
+  const auto id = metadata(std::nullopt).topics[0].topic.id;
+  Uuid other = id;
+  other.bytes[3] ^= 1;
+  const auto answer = metadata(std::vector<TopicName>{
+      {"", id}, {"", other}, {"nowhere", {}}, {"bad name", {}}, {"orders", {}}});
+  ASSERT_EQ(answer.topics.size(), 5u);
+  EXPECT_EQ(answer.topics[0].topic.name, "orders");
+  EXPECT_EQ(answer.topics[1].error, ErrorCode::unknown_topic_id);
+  EXPECT_EQ(answer.topics[2].error, ErrorCode::unknown_topic_or_partition);
+  EXPECT_EQ(answer.topics[3].error, ErrorCode::invalid_topic_exception);
+  EXPECT_EQ(answer.topics[4].topic.id, id);
+}
+
+TEST_F(TopicsTest, CreatedOnDemandOnceForManyWhoAsk) {
+  const std::vector<TopicName> names{{"demand", {}}};
+  std::vector<Result<MetadataAnswer>> answers;
+  const auto ask = [this, &names, &answers](std::size_t shard) -> Task<> {
+    const MetadataRequest request{.topics = names, .auto_create = true};
+    answers.push_back(co_await broker_->metadata(session(shard), request));
+    co_return {};
+  };
+  for (const std::size_t shard : {0, 1, 0, 1}) {
+    auto& home = *node_.shards()[shard];
+    home.post([&home, &ask, shard] { spawn(home, ask(shard), "ask"); });
+  }
+  ASSERT_TRUE(world_.run_until([&] { return answers.size() == 4; }, seconds(5)));
+  for (const auto& answer : answers) {
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->topics[0].error, ErrorCode::none);
+    EXPECT_EQ(answer->topics[0].topic.id, answers[0]->topics[0].topic.id);
+  }
+}
+
+TEST_F(TopicsTest, NotCreatedOnDemandUnlessWanted) {
+  const std::vector<TopicName> names{{"demand", {}}};
+  EXPECT_EQ(metadata(names).topics[0].error, ErrorCode::unknown_topic_or_partition);
+  defaults_["auto.create.topics.enable"] = "false";
+  restart();
+  EXPECT_EQ(metadata(names, true).topics[0].error, ErrorCode::unknown_topic_or_partition);
+}
+
+TEST_F(TopicsTest, ADeletedTopicIsGoneAndItsNameIsFree) {
+  create("orders", 2);
+  const auto id = metadata(std::nullopt).topics[0].topic.id;
+  ASSERT_TRUE(produce(0, produce_request("orders", {0, 1}, "old")));
+  EXPECT_EQ(remove({"orders", {}}).error, ErrorCode::none);
+  EXPECT_TRUE(metadata(std::nullopt).topics.empty());
+  EXPECT_EQ(remove({"orders", {}}).error, ErrorCode::unknown_topic_or_partition);
+  EXPECT_EQ(remove({"", id}).error, ErrorCode::unknown_topic_id);
+
+  create("orders", 1);
+  EXPECT_NE(metadata(std::nullopt).topics[0].topic.id, id);
+  const auto fetched = fetch(0, fetch_request("orders", {{.partition = 0, .from = Offset{0}}}));
+  ASSERT_TRUE(fetched);
+  EXPECT_TRUE(fetched->topics[0].partitions[0].records.empty());
+}
+
+TEST_F(TopicsTest, DeletionCanBeForbidden) {
+  defaults_["delete.topic.enable"] = "false";
+  restart();
+  create("orders", 1);
+  EXPECT_EQ(remove({"orders", {}}).error, ErrorCode::topic_deletion_disabled);
+  EXPECT_EQ(metadata(std::nullopt).topics.size(), 1u);
+}
+
+TEST_F(TopicsTest, ValidateOnlyMakesNothing) {
+  NewTopic wanted;
+  wanted.name = "orders";
+  wanted.partitions = 2;
+  const CreateTopicsRequest request{.topics = {wanted}, .timeout = {}, .validate_only = true};
+  const auto created = on_shard(0, [&] { return broker_->create_topics(session(0), request); });
+  ASSERT_TRUE(created);
+  EXPECT_EQ(created->at(0).error, ErrorCode::none);
+  EXPECT_EQ(created->at(0).partitions, 2);
+  EXPECT_TRUE(metadata(std::nullopt).topics.empty());
+}
+
+TEST_F(TopicsTest, ACreatedTopicTellsItsSettings) {
+  NewTopic wanted;
+  wanted.name = "orders";
+  wanted.configs = {{"retention.ms", "1234"}};
+  const auto created = create(wanted);
+  ASSERT_EQ(created.size(), 1u);
+  const auto& configs = created[0].configs;
+  const auto found = std::ranges::find(configs, "retention.ms", &ConfigInfo::name);
+  ASSERT_NE(found, configs.end());
+  EXPECT_EQ(found->value, "1234");
+}
+
+}  // namespace
+}  // namespace millrace::kernel
