@@ -168,9 +168,10 @@ Result<> Recovery::open_segments() {
 
   const auto sound_below =
       request_.clean ? everything : request_.recovery_point.value_or(base_of(logs[0]));
-  // The first segment to check: the one that holds the recovery point.
+  // The first segment to check: the one that ends at the recovery point or holds it. Of those
+  // before it the indexes are on disk too.
   std::size_t first = logs.size() - 1;
-  while (first > 0 && base_of(logs[first]) > sound_below) --first;
+  while (first > 0 && base_of(logs[first]) >= sound_below) --first;
   for (std::size_t at = 0; at < first; ++at) {
     MR_TRY(auto segment,
            Segment::glance(files_, source(base_of(logs[at]), base_of(logs[at + 1])), logs[at]));

@@ -35,7 +35,9 @@ Result<> cut_file(FileSystem& files, const std::string& path, std::uint64_t size
   auto file = files.open(path, OpenMode::write);
   if (!file) return file.error().code == Errc::not_found ? Result<>() : file.error();
   MR_TRY(const auto size_now, (*file)->size());
-  return size_now > size ? (*file)->truncate(size) : Result<>();
+  if (size_now <= size) return {};
+  MR_CHECK((*file)->truncate(size));
+  return (*file)->sync();
 }
 
 // The last row of a time index, without reading the others.
@@ -148,13 +150,9 @@ Result<std::shared_ptr<Segment>> Segment::check(FileSystem& files, const Segment
   const auto file_bytes = segment->bytes_;
   std::optional<OffsetIndex::Row> row;
   if (segment->indexes_sound_) row = segment->offsets_.find(segment->relative(sound_below) - 1);
+  if (row && !segment->leads_to_its_batch(*row)) row.reset();
   segment->restart_behind(row);
   MR_TRY(damage, segment->walk(file_bytes, true));
-  if (damage && row && damage->position == static_cast<std::uint64_t>(row->position)) {
-    // Nothing was right behind that row: it may be the row that is wrong.
-    segment->restart_behind({});
-    MR_TRY(damage, segment->walk(file_bytes, true));
-  }
   if (segment->bytes_ > 0) {
     EntryScanner scanner(*segment->log_, 0, segment->bytes_);
     MR_TRY(const auto first, scanner.next());
@@ -175,6 +173,13 @@ void Segment::read_indexes(FileSystem& files) {
   offset_rows_written_ = offsets_.rows().size();
   time_rows_written_ = times_.rows().size();
   indexes_sound_ = true;
+}
+
+// The newest rows may not have reached the disk as they were written.
+bool Segment::leads_to_its_batch(OffsetIndex::Row row) const {
+  EntryScanner scanner(*log_, static_cast<std::uint64_t>(row.position), bytes_);
+  const auto entry = scanner.next();
+  return entry && *entry && relative((*entry)->base) <= row.offset && check_crc(*log_, **entry);
 }
 
 void Segment::restart_behind(std::optional<OffsetIndex::Row> row) {

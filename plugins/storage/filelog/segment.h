@@ -124,6 +124,7 @@ class Segment {
   std::int64_t relative(Offset offset) const noexcept { return offset - source_.base; }
   std::uint64_t position_at_or_before(Offset offset) const;
   void read_indexes(FileSystem& files);
+  bool leads_to_its_batch(OffsetIndex::Row row) const;
   void restart_behind(std::optional<OffsetIndex::Row> row);
   Result<> check_order(const Entry& entry) const;
   Result<std::optional<Damage>> walk(std::uint64_t file_bytes, bool check_crcs);
