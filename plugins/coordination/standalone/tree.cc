@@ -1,5 +1,7 @@
 #include "tree.h"
 
+#include <set>
+
 namespace millrace::standalone {
 
 namespace {
@@ -26,21 +28,19 @@ Result<Versioned> Tree::get(std::string_view key) const {
 }
 
 std::vector<std::string> Tree::children(std::string_view prefix) const {
-  std::vector<std::string> names;
+  // Not in the order of keys: of "a", "a-" and "a/x", the first and the last are one child.
+  std::set<std::string> names;
   auto below = std::string(prefix);
   if (!below.ends_with('/')) below += '/';
   auto at = keys_.lower_bound(below);
   while (at != keys_.end() && at->first.starts_with(below)) {
     const auto end = at->first.find('/', below.size());
     auto name = at->first.substr(below.size(), end - below.size());
-    // On to the first key that is neither this child nor below it: '0' follows '/'.
-    const auto child = below + name;
-    at = keys_.lower_bound(child + '/');
-    if (at != keys_.end() && at->first.starts_with(child + '/'))
-      at = keys_.lower_bound(child + '0');
-    if (names.empty() || names.back() != name) names.push_back(std::move(name));
+    // Past what is below this child: '0' follows '/'.
+    at = end == std::string::npos ? std::next(at) : keys_.lower_bound(below + name + '0');
+    names.insert(std::move(name));
   }
-  return names;
+  return {names.begin(), names.end()};
 }
 
 Result<Tree::Planned> Tree::plan(const std::vector<Write>& writes) const {
