@@ -10,15 +10,13 @@
 #include <millrace/batch.h>
 #include <millrace/bytes.h>
 #include <millrace/testing/codec_contract.h>
-#include <millrace/testing/loaded_codec.h>
 
 namespace millrace::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-std::shared_ptr<const Codec> shipped(std::string_view name,
-                                     std::map<std::string, OptionValue, std::less<>> options = {}) {
+std::shared_ptr<const Codec> shipped(std::string_view name, OptionValues options = {}) {
   return load_codec(MILLRACE_PLUGIN_DIR "/compression/" + std::string(name) + ".so",
                     std::move(options));
 }
