@@ -11,15 +11,13 @@ using testing::IsEmpty;
 class PluginHostTest : public testing::Test {
  protected:
   /// A host for these plugins alone, options at their defaults.
-  std::unique_ptr<PluginHost> host_of(std::vector<PlannedPlugin> plugins) {
-    return std::make_unique<PluginHost>(
-        std::move(plugins), std::map<std::string, std::string, std::less<>>{{"broker.id", "7"}},
-        HostServices{environment_, log_, metrics_});
+  PluginHost host_of(std::vector<PlannedPlugin> plugins) {
+    return {std::move(plugins), {{"broker.id", "7"}}, {environment_, log_, metrics_}};
   }
-  std::unique_ptr<PluginHost> host_of(const std::string& text) {
+  PluginHost host_of(const std::string& text) {
     auto plan = plan_of(text);
-    EXPECT_TRUE(plan) << to_error(plan.error()).detail;
-    return plan ? host_of(std::move(plan->plugins)) : nullptr;
+    if (!plan) throw std::runtime_error(to_error(plan.error()).detail);
+    return host_of(std::move(plan->plugins));
   }
   static PlannedPlugin planned(const std::string& path, const std::string& instance,
                                const std::string& kind = "compression") {
@@ -32,8 +30,8 @@ class PluginHostTest : public testing::Test {
   std::string start_error(const std::string& path, const std::string& instance = "bad",
                           const std::string& kind = "compression") {
     auto host = host_of({planned(path, instance, kind)});
-    const auto started = host->start(kind);
-    EXPECT_THAT(host->facts(), IsEmpty());
+    const auto started = host.start(kind);
+    EXPECT_THAT(host.facts(), IsEmpty());
     return started ? "started" : started.error().detail;
   }
 
@@ -61,8 +59,7 @@ listen = "b"
 
 TEST_F(PluginHostTest, StartsInStagesAndStopsInReverse) {
   auto host = host_of(whole_broker);
-  ASSERT_NE(host, nullptr);
-  for (const auto kind : plugin_kinds) ASSERT_TRUE(host->start(kind)) << kind;
+  for (const auto kind : plugin_kinds) ASSERT_TRUE(host.start(kind)) << kind;
   EXPECT_THAT(
       log_.lines,
       ElementsAre("org.example.compression.echo: started instance=echo level=5 broker=7 absent=",
@@ -72,7 +69,7 @@ TEST_F(PluginHostTest, StartsInStagesAndStopsInReverse) {
                   "transport.quiet: started instance=inner listen=a",
                   "transport.quiet: started instance=outer listen=b"));
   log_.lines.clear();
-  host->stop();
+  host.stop();
   EXPECT_THAT(log_.lines, ElementsAre("transport.quiet: transport destroyed",
                                       "transport.quiet: transport destroyed",
                                       "org.example.storage.silent: storage destroyed",
@@ -81,27 +78,26 @@ TEST_F(PluginHostTest, StartsInStagesAndStopsInReverse) {
                                       "org.example.compression.after_echo: plugin destroyed",
                                       "org.example.compression.echo: codec destroyed",
                                       "org.example.compression.echo: plugin destroyed"));
-  EXPECT_THAT(host->facts(), IsEmpty());
+  EXPECT_THAT(host.facts(), IsEmpty());
 }
 
 TEST_F(PluginHostTest, AnswersWhatWasRegistered) {
   auto host = host_of(whole_broker);
-  ASSERT_NE(host, nullptr);
-  EXPECT_EQ(host->codecs().find(CompressionId::gzip), nullptr);
-  for (const auto kind : plugin_kinds) ASSERT_TRUE(host->start(kind)) << kind;
-  EXPECT_NE(host->codecs().find(CompressionId::gzip), nullptr);
-  EXPECT_NE(host->codecs().find(CompressionId::snappy), nullptr);
-  EXPECT_EQ(host->codecs().find(CompressionId::zstd), nullptr);
-  EXPECT_NE(&host->storage(), nullptr);
-  EXPECT_NE(&host->coordination(), nullptr);
+  EXPECT_EQ(host.codecs().find(CompressionId::gzip), nullptr);
+  for (const auto kind : plugin_kinds) ASSERT_TRUE(host.start(kind)) << kind;
+  EXPECT_NE(host.codecs().find(CompressionId::gzip), nullptr);
+  EXPECT_NE(host.codecs().find(CompressionId::snappy), nullptr);
+  EXPECT_EQ(host.codecs().find(CompressionId::zstd), nullptr);
+  EXPECT_NE(&host.storage(), nullptr);
+  EXPECT_NE(&host.coordination(), nullptr);
   std::vector<std::string> transports;
-  for (const auto& [name, transport] : host->transports()) {
+  for (const auto& [name, transport] : host.transports()) {
     EXPECT_NE(transport, nullptr);
     transports.push_back(name);
   }
   EXPECT_THAT(transports, ElementsAre("inner", "outer"));
 
-  const auto facts = host->facts();
+  const auto facts = host.facts();
   ASSERT_EQ(facts.size(), 6U);
   EXPECT_EQ(facts[4].kind, "transport");
   EXPECT_EQ(facts[4].instance, "inner");
@@ -112,15 +108,14 @@ TEST_F(PluginHostTest, AnswersWhatWasRegistered) {
 
 TEST_F(PluginHostTest, StopsOneKindAlone) {
   auto host = host_of(whole_broker);
-  ASSERT_NE(host, nullptr);
-  for (const auto kind : plugin_kinds) ASSERT_TRUE(host->start(kind)) << kind;
+  for (const auto kind : plugin_kinds) ASSERT_TRUE(host.start(kind)) << kind;
   log_.lines.clear();
-  host->stop("transport");
-  EXPECT_THAT(host->transports(), IsEmpty());
+  host.stop("transport");
+  EXPECT_THAT(host.transports(), IsEmpty());
   EXPECT_EQ(log_.lines.size(), 2U);
-  host->stop("transport");
+  host.stop("transport");
   EXPECT_EQ(log_.lines.size(), 2U);
-  EXPECT_EQ(host->facts().size(), 4U);
+  EXPECT_EQ(host.facts().size(), 4U);
 }
 
 TEST_F(PluginHostTest, AFailureKeepsTheEarlierOnesForAnOrderlyStop) {
@@ -128,11 +123,12 @@ TEST_F(PluginHostTest, AFailureKeepsTheEarlierOnesForAnOrderlyStop) {
   plugins.push_back(planned(good_plugin("echo"), "echo"));
   plugins.push_back(planned(bad_plugin("start_fails"), "bad"));
   plugins.push_back(planned(good_plugin("after_echo"), "after_echo"));
-  auto host = host_of(std::move(plugins));
-  ASSERT_FALSE(host->start("compression"));
-  EXPECT_EQ(host->facts().size(), 1U);
-  log_.lines.clear();
-  host.reset();
+  {
+    auto host = host_of(std::move(plugins));
+    ASSERT_FALSE(host.start("compression"));
+    EXPECT_EQ(host.facts().size(), 1U);
+    log_.lines.clear();
+  }
   EXPECT_THAT(log_.lines, ElementsAre("org.example.compression.echo: codec destroyed",
                                       "org.example.compression.echo: plugin destroyed"));
 }
@@ -189,14 +185,14 @@ TEST_F(PluginHostTest, APluginThatRegistersAnotherKind) {
 TEST_F(PluginHostTest, TwoCodecsOfOneNumber) {
   auto host = host_of(
       {planned(good_plugin("echo"), "echo"), planned(good_plugin("another_gzip"), "another_gzip")});
-  const auto started = host->start("compression");
+  const auto started = host.start("compression");
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code, Errc::conflict);
   EXPECT_EQ(started.error().detail,
             good_plugin("another_gzip") +
                 ": org.example.compression.another_gzip: codec 1 is already provided by another "
                 "plugin; name one of them in compression.plugins");
-  EXPECT_EQ(host->facts().size(), 1U);
+  EXPECT_EQ(host.facts().size(), 1U);
 }
 
 }  // namespace
