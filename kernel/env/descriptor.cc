@@ -85,8 +85,8 @@ void Descriptor::close() noexcept {
     return;
   }
   MR_ASSERT(loop_.is_current());
-  boost::system::error_code ignored;
-  static_cast<void>(watch_->events.close(ignored));
+  boost::system::error_code failure;
+  failure = watch_->events.close(failure);  // the number is gone, whatever close(2) says
   watch_->end({Errc::closed, "closed"});
   watch_.reset();
 }
