@@ -158,6 +158,13 @@ TEST(ZstdTest, ReadsFramesBehindEachOther) {
             "one two");
 }
 
+// A window of 2 GiB, as `zstd --long=31` announces it, around seven bytes.
+TEST(ZstdTest, NeedsNoMemoryForTheWindowThatAFrameClaims) {
+  const auto frame =
+      bytes_of({0x28, 0xb5, 0x2f, 0xfd, 0x00, 21 << 3, 7 << 3 | 1, 0, 0}) + "records";
+  EXPECT_EQ(open(*shipped("zstd"), frame), "records");
+}
+
 TEST(CodecOptionsTest, AHigherLevelIsSmaller) {
   const auto content = record_content(1 << 20);
   const auto bytes = [&](std::string_view name, std::int64_t level) {

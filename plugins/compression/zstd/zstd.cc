@@ -1,10 +1,11 @@
 // Zstandard (RFC 8878) by libzstd.
+#include <algorithm>
 #include <memory>
 #include <string>
 
 #include <zstd.h>
+#include <zstd_errors.h>
 
-#include <millrace/codec_output.h>
 #include <millrace/plugin.h>
 
 namespace millrace {
@@ -13,11 +14,15 @@ namespace {
 using CompressContext = std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)>;
 using DecompressContext = std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)>;
 
+// Where the output begins, and the factor by which it grows while it does not fit.
+constexpr std::size_t room_min = 1024;
+constexpr std::size_t growth = 4;
+
 Error out_of_memory() { return {Errc::overloaded, "zstd: no memory for libzstd's state"}; }
 
-Error corrupt(const ZSTD_inBuffer& input, const char* reason) {
-  return {Errc::corrupt, std::string("zstd: ") + reason + ", at byte " + std::to_string(input.pos) +
-                             " of " + std::to_string(input.size)};
+Error corrupt(Bytes input, const char* reason) {
+  return {Errc::corrupt,
+          std::string("zstd: ") + reason + ", in " + std::to_string(input.size()) + " bytes"};
 }
 
 class ZstdCodec final : public Codec {
@@ -39,28 +44,42 @@ class ZstdCodec final : public Codec {
     return std::move(output).freeze();
   }
 
-  // libzstd refuses windows above 128 MiB, which is what its highest level needs.
+  // In one call, straight into the output. libzstd's streaming calls would first allocate the
+  // window that the frame claims: 128 MiB for a few bytes, whatever the bound.
   Result<Buffer> decompress(Bytes input, std::size_t output_bytes_max) const override {
+    if (input.empty()) return corrupt(input, "no frame");
     const DecompressContext context(ZSTD_createDCtx(), ZSTD_freeDCtx);
     if (!context) return out_of_memory();
-    CodecOutput output(input.size() * 4, output_bytes_max);
-    ZSTD_inBuffer in{input.data(), input.size(), 0};
-    std::size_t left = 1;  // 0 at the end of a frame; another may follow
-    bool has_more = true;
-    while (has_more) {
-      const auto space = output.space();
-      ZSTD_outBuffer out{space.data(), space.size(), 0};
-      left = ZSTD_decompressStream(context.get(), &out, &in);
-      if (ZSTD_isError(left)) return corrupt(in, ZSTD_getErrorName(left));
-      MR_CHECK(output.filled(out.pos));
-      const bool output_was_full = out.pos == out.size;
-      has_more = in.pos < in.size || (left > 0 && output_was_full);
+    auto room = std::min(first_room(input), output_bytes_max);
+    while (true) {
+      MutableBuffer output(std::max(room, std::size_t{1}));
+      const auto bytes =
+          ZSTD_decompressDCtx(context.get(), output.data(), room, input.data(), input.size());
+      if (!ZSTD_isError(bytes)) {
+        output.filled(bytes);
+        return std::move(output).freeze();
+      }
+      if (ZSTD_getErrorCode(bytes) != ZSTD_error_dstSize_tooSmall) {
+        return corrupt(input, ZSTD_getErrorName(bytes));
+      }
+      if (room == output_bytes_max) {
+        return Error{Errc::too_large, "zstd: decompressed, it would be larger than " +
+                                          std::to_string(output_bytes_max) + " bytes"};
+      }
+      room = output_bytes_max / growth > room ? room * growth : output_bytes_max;
     }
-    if (left > 0) return corrupt(in, "ends in the middle of a frame");
-    return std::move(output).finish();
   }
 
  private:
+  // A frame may say how much it holds, or not; it may also lie. Beginning anew with more room costs
+  // at most a third of the last attempt.
+  static std::size_t first_room(Bytes input) {
+    const auto claimed = ZSTD_getFrameContentSize(input.data(), input.size());
+    const auto likely = input.size() * 8;
+    const bool says = claimed != ZSTD_CONTENTSIZE_UNKNOWN && claimed != ZSTD_CONTENTSIZE_ERROR;
+    return std::max(room_min, says ? std::min<std::size_t>(claimed, likely * 8) : likely);
+  }
+
   int level_;
 };
 
