@@ -10,7 +10,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -19,8 +18,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/codec.h>
-#include <millrace/testing/fake_host.h>
-#include <millrace/testing/sim_environment.h>
+#include <millrace/testing/loaded_codec.h>
 
 namespace millrace::testing {
 
@@ -30,28 +28,6 @@ struct CodecCase {
   std::function<std::shared_ptr<const Codec>()> make;
 };
 inline void PrintTo(const CodecCase& one, std::ostream* out) { *out << one.name; }
-
-/// The codec of a shared object, which lives as long as the pointer. nullptr, and a failure of the
-/// test that runs, when the object offers none.
-inline std::shared_ptr<const Codec> load_codec(const std::string& path, OptionValues options = {}) {
-  struct Loaded {
-    SimWorld world{1};
-    std::optional<LoadedPlugin> plugin;
-  };
-  auto loaded = std::make_shared<Loaded>();
-  auto plugin = load_plugin(path, loaded->world.add_node("codec"), std::move(options));
-  if (!plugin) {
-    ADD_FAILURE() << plugin.error().detail;
-    return nullptr;
-  }
-  loaded->plugin.emplace(*std::move(plugin));
-  const auto& codecs = loaded->plugin->registered().codecs;
-  if (codecs.empty()) {
-    ADD_FAILURE() << path << " registers no codec";
-    return nullptr;
-  }
-  return {loaded, codecs.front().get()};
-}
 
 /// Bytes that no codec makes smaller.
 inline std::string random_content(std::size_t bytes, std::uint32_t seed = 1) {
