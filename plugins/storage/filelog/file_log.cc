@@ -78,7 +78,7 @@ Result<Ticket> FileLog::append(std::span<const BatchParts> batches) {
   MR_CHECK(check_order(batches));
   const auto now = environment_.clock().wall();
   if (!active().has_room(batches, options_, now)) {
-    MR_CHECK(start_segment(active().bytes() > 0 ? end_ : batches.front().base_offset));
+    MR_CHECK(roll());
   }
   bool broken = false;
   auto appended = active().append(batches, now, broken);
@@ -94,22 +94,13 @@ Task<> FileLog::written(Ticket /*ticket*/) { co_return {}; }
 
 Result<> FileLog::roll() {
   MR_CHECK(usable());
-  return active().bytes() > 0 ? start_segment(end_) : Result<>();
-}
-
-Result<> FileLog::start_segment(Offset base) {
-  if (active().bytes() == 0 && active().base() == base) return {};
+  if (active().bytes() == 0) return {};
   MR_TRY(auto segment,
-         Segment::create(environment_.files(), source(base, {}), environment_.clock().wall()));
-  folder_changed_ = true;
-  if (active().bytes() == 0) {
-    discard(std::span(&segments_.back(), 1));
-    segments_.pop_back();
-  } else {
-    active().complete(base);
-    spawn(shard_, flush_rolled(), "flush of a rolled segment of " + folder_);
-  }
+         Segment::create(environment_.files(), source(end_, {}), environment_.clock().wall()));
+  active().complete(end_);
   segments_.push_back(std::move(segment));
+  folder_changed_ = true;
+  spawn(shard_, flush_rolled(), "flush of a rolled segment of " + folder_);
   return {};
 }
 
@@ -231,6 +222,11 @@ Task<> FileLog::flush_all() {
   auto result = co_await on_worker(environment_.workers(), std::move(work));
   flushing_ = false;
   flushed_.notify_all();
+  for (const auto& segment : dirty) {
+    // One that was discarded meanwhile may have its index files back.
+    const auto has_its_name = [&](const auto& other) { return other->base() == segment->base(); };
+    if (std::ranges::none_of(segments_, has_its_name)) discard(std::span(&segment, 1));
+  }
   if (!result) {
     // The system may have dropped what it could not write: only a restart, which checks, can tell.
     if (result.error().code != Errc::cancelled) failed_ = result.error();

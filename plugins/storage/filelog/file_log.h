@@ -71,7 +71,6 @@ class FileLog final : public PartitionLog {
   /// Puts `segment`, with its indexes, in its own place; does nothing when it is no longer there.
   Task<> load(SegmentPointer segment);
   Task<FoundRange> find_and_bring_in(ReadPlan plan);
-  Result<> start_segment(Offset base);
   Result<> forget_durable(Offset from);
   Result<> cut_behind(std::size_t at, std::uint64_t position);
   void discard(std::span<const SegmentPointer> segments);

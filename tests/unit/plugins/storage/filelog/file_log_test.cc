@@ -1,0 +1,174 @@
+// What the contract leaves open: when segments roll, what a full or a broken disk does.
+#include "filelog_subject.h"
+
+namespace millrace::filelog {
+namespace {
+
+using testing::append_batch;
+using testing::everything_from;
+using ::testing::HasSubstr;
+using testing::joined;
+using testing::make_batch;
+using testing::parts_of;
+using testing::read_text;
+
+class FileLogTest : public ::testing::Test {
+ protected:
+  void SetUp() override { subject_.lock(); }
+  void TearDown() override {
+    if (log_) subject_.close(log_);
+  }
+  PartitionLog& open(LogOptions options = {}) {
+    auto opened = subject_.open(options);
+    EXPECT_TRUE(opened) << to_string(opened.error());
+    log_ = std::move(opened->log);
+    return *log_;
+  }
+  std::string read_all() { return read_text(subject_, *log_, everything_from({0})); }
+
+  FilelogSubject subject_;
+  std::unique_ptr<PartitionLog> log_;
+};
+
+TEST_F(FileLogTest, RollsByTheTimeOfItsRecords) {
+  auto& log = open({.segment_age = std::chrono::milliseconds(500)});
+  append_batch(log, 1, {1000});
+  append_batch(log, 1, {1500});
+  EXPECT_EQ(log.segments().size(), 1u);
+  append_batch(log, 1, {1501});
+  EXPECT_EQ(log.segments().size(), 2u);
+  append_batch(log, 1, {1400});
+  EXPECT_EQ(log.segments().size(), 2u);
+}
+
+TEST_F(FileLogTest, RollsByTheClockWhereRecordsHaveNoTime) {
+  auto& log = open({.segment_age = std::chrono::seconds(10)});
+  append_batch(log, 1, {-1});
+  subject_.node().jump_wall(std::chrono::seconds(10));
+  append_batch(log, 1, {-1});
+  EXPECT_EQ(log.segments().size(), 1u);
+  subject_.node().jump_wall(std::chrono::seconds(1));
+  append_batch(log, 1, {-1});
+  EXPECT_EQ(log.segments().size(), 2u);
+}
+
+TEST_F(FileLogTest, RollsWhenAnIndexIsFull) {
+  auto& log = open({.index_interval_bytes = 0, .segment_index_bytes = 60});
+  for (int at = 0; at < 12; ++at) append_batch(log, 1, {1000 + at});
+  EXPECT_GT(log.segments().size(), 2u);
+}
+
+TEST_F(FileLogTest, RollsBeforeAnOffsetIsTooFarFromTheSegmentsName) {
+  auto& log = open();
+  constexpr std::int32_t last_delta = 2'000'000'000;
+  std::string appended;
+  for (int at = 0; at < 2; ++at) {
+    BatchBuilder builder({.base_offset = log.bounds().end});
+    builder.add({1000}, {}, {});
+    builder.add_at(last_delta, {1000}, {}, {});
+    const auto batch = std::move(builder).finish();
+    ASSERT_TRUE(batch);
+    const auto parts = parts_of(*batch);
+    ASSERT_TRUE(log.append(std::span(&parts, 1)));
+    appended += batch->text();
+  }
+  ASSERT_EQ(log.segments().size(), 2u);
+  EXPECT_EQ(log.segments()[1].base, Offset{last_delta + 1});
+  EXPECT_EQ(read_all(), appended);
+}
+
+TEST_F(FileLogTest, AFullDiskLeavesTheLogAsItWas) {
+  auto& log = open();
+  const auto first = append_batch(log, 3);
+  const auto space = subject_.disk().space("/data");
+  ASSERT_TRUE(space);
+  subject_.disk().limit_bytes(space->bytes_total - space->bytes_free + 150);
+  const auto parts = parts_of(make_batch({3}, 3, {1000}, 1000));
+  const auto refused = log.append(std::span(&parts, 1));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::io);
+  EXPECT_EQ(log.bounds().end, Offset{3});
+  EXPECT_EQ(read_all(), joined({first}));
+  subject_.disk().limit_bytes({});
+  const auto second = append_batch(log, 3);
+  EXPECT_EQ(read_all(), joined({first, second}));
+}
+
+TEST_F(FileLogTest, WritesNothingMoreOnceAFlushHasFailed) {
+  auto& log = open();
+  append_batch(log, 3);
+  subject_.disk().fail_syncs(true);
+  EXPECT_FALSE(subject_.run(log.flush({3})));
+  subject_.disk().fail_syncs(false);
+  EXPECT_FALSE(subject_.run(log.flush({3})))
+      << "the system may have dropped what it could not write";
+  const auto parts = parts_of(make_batch({3}, 1, {1000}));
+  EXPECT_FALSE(log.append(std::span(&parts, 1)));
+  EXPECT_EQ(log.bounds().recovery_point, Offset{0});
+  EXPECT_FALSE(subject_.run(log.close()));
+  log_.reset();
+}
+
+TEST_F(FileLogTest, FlushesThatWaitShareOne) {
+  auto& log = open();
+  append_batch(log, 3);
+  std::vector<Pending<>> flushes;
+  for (int at = 0; at < 10; ++at) flushes.push_back(start(subject_.shard(), log.flush({3})));
+  append_batch(log, 3);
+  for (int at = 0; at < 10; ++at) flushes.push_back(start(subject_.shard(), log.flush({6})));
+  subject_.run_until([&] {
+    return std::ranges::all_of(flushes, [](const auto& flush) { return flush.is_ready(); });
+  });
+  for (auto& flush : flushes) EXPECT_TRUE(flush.await_resume());
+  EXPECT_EQ(log.bounds().recovery_point, Offset{6});
+  const auto& lines = subject_.world().trace().lines();
+  EXPECT_LE(
+      std::ranges::count_if(lines,
+                            [](const std::string& line) {
+                              return line.find("sync /data/orders-0/00000000000000000000.log") !=
+                                     std::string::npos;
+                            }),
+      2);
+}
+
+TEST_F(FileLogTest, ARolledSegmentIsFlushedBehindTheScenes) {
+  auto& log = open();
+  append_batch(log, 3);
+  ASSERT_TRUE(log.roll());
+  EXPECT_EQ(log.bounds().recovery_point, Offset{0});
+  subject_.run_until([&] { return log.bounds().recovery_point == Offset{3}; });
+  EXPECT_TRUE(subject_.exists(std::string(orders_folder) + "/00000000000000000000.timeindex"));
+}
+
+TEST_F(FileLogTest, TrimmedFilesAreRemoved) {
+  auto& log = open();
+  append_batch(log, 3);
+  ASSERT_TRUE(log.roll());
+  append_batch(log, 3);
+  ASSERT_TRUE(log.trim_before({3}));
+  subject_.run_until([&] {
+    return subject_.names(orders_folder) == std::vector<std::string>{"00000000000000000003.log"};
+  });
+}
+
+TEST_F(FileLogTest, AReadGoesOnWhileItsSegmentIsLoadedAndTrimmed) {
+  auto& log = open();
+  append_batch(log, 3);
+  ASSERT_TRUE(log.roll());
+  append_batch(log, 3);
+  ASSERT_TRUE(log.roll());
+  const auto third = append_batch(log, 3);
+  subject_.close(log_);
+  const std::vector<PartitionOffset> point{{testing::orders, {9}}};
+  ASSERT_TRUE(subject_.run(subject_.storage().checkpoint(CheckpointKind::recovery_point, point)));
+  auto& again = open();
+  auto reading = start(subject_.shard(), again.read(everything_from({0})));
+  ASSERT_FALSE(reading.is_ready());
+  ASSERT_TRUE(again.trim_before({6}));
+  subject_.run_until([&] { return reading.is_ready(); });
+  EXPECT_TRUE(reading.await_resume());
+  EXPECT_EQ(read_text(subject_, again, everything_from({6})), joined({third}));
+}
+
+}  // namespace
+}  // namespace millrace::filelog
