@@ -58,6 +58,8 @@ Result<> Standalone::check_open() const {
 Result<> Standalone::open() {
   auto& files = environment_.files();
   MR_CHECK(files.make_folders(folder_));
+  // The journal syncs its own name in the folder; the folder's name is ours to keep.
+  MR_CHECK(files.sync_folder(folder_.substr(0, folder_.rfind('/'))));
   MR_TRY(lock_, files.lock(folder_ + "/lock"));
   const auto path = folder_ + "/journal";
   MR_TRY(auto opened,
