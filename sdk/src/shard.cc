@@ -86,12 +86,18 @@ Task<MemoryBudget::Lease> MemoryBudget::acquire(std::size_t bytes) {
     co_return Lease(this, bytes);
   }
   auto [resolver, pending] = make_pending<Lease>();
+  // Whoever stood behind a request that is cancelled need not wait for it.
+  resolver.on_abandoned([this] { admit(); });
   waiting_.push_back({bytes, std::move(resolver)});
   co_return co_await pending;
 }
 
 void MemoryBudget::give_back(std::size_t bytes) noexcept {
   bytes_used_ -= bytes;
+  admit();
+}
+
+void MemoryBudget::admit() noexcept {
   while (!waiting_.empty()) {
     auto& next = waiting_.front();
     if (next.resolver.abandoned()) {

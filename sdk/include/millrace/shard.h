@@ -191,6 +191,8 @@ class MemoryBudget {
     return bytes_used_ == 0 || bytes <= bytes_max_ - std::min(bytes_used_, bytes_max_);
   }
   void give_back(std::size_t bytes) noexcept;
+  /// Lets in, in order, who fits now.
+  void admit() noexcept;
 
   std::size_t bytes_max_;
   std::size_t bytes_used_ = 0;
