@@ -130,7 +130,8 @@ TEST_F(ConnectionTest, ReadsFramesOfAllSizesInOneStream) {
   std::vector<std::int32_t> ids;
   std::vector<std::string> sent;
   for (std::int32_t id = 1; id <= 40; ++id) {
-    const auto size = static_cast<std::size_t>(id * id * id);  // 1 to 64,000 bytes
+    const auto side = static_cast<std::size_t>(id);
+    const auto size = side * side * side;  // 1 to 64,000 bytes
     sent.emplace_back(size, static_cast<char>('a' + id % 26));
     stream += produce(id, -1, sent.back());
     ids.push_back(id);

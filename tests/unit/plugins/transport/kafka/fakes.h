@@ -196,9 +196,11 @@ std::string bytes_of(const Payload& payload);
 
 /// One connection between a Wire and a FakeBroker.
 class ConnectionFixture : public ::testing::Test {
+ public:
+  ~ConnectionFixture() override;
+
  protected:
   ConnectionFixture();
-  ~ConnectionFixture() override;
 
   /// Starts serving, with the settings as they are now.
   void connect();

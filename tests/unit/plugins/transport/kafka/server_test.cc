@@ -108,12 +108,13 @@ class FakeEnvironment final : public Environment, public Network, public Host {
 };
 
 class ServerTest : public ::testing::Test {
- protected:
+ public:
   ~ServerTest() override {
     if (!stopped) stop(0s);
     EXPECT_TRUE(stopped);
   }
 
+ protected:
   void listen() {
     server.emplace(environment, settings);
     auto listening = start(environment.control(), server->listen(broker));
