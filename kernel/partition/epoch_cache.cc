@@ -12,8 +12,10 @@ template <class T>
 bool take_number(std::string_view& text, char separator, T& number) {
   const auto end = text.find(separator);
   if (end == std::string_view::npos) return false;
-  const auto [stopped, error] = std::from_chars(text.data(), text.data() + end, number);
-  if (error != std::errc{} || stopped != text.data() + end) return false;
+  const auto digits = text.substr(0, end);
+  const auto [stopped, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc{} || stopped != digits.data() + digits.size()) return false;
   text.remove_prefix(end + 1);
   return true;
 }

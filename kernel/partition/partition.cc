@@ -30,17 +30,17 @@ Task<std::unique_ptr<Partition>> Partition::open(PartitionHost host, TopicPartit
         "cut a torn tail",
         {{"partition", to_string(id)}, {"bytes", opened.bytes_cut}, {"reason", opened.cut_reason}});
   }
-  std::unique_ptr<Partition> partition(new Partition(
-      std::move(host), std::move(id), std::move(config), leader_epoch, std::move(opened.log)));
+  std::unique_ptr<Partition> partition(
+      new Partition(std::move(host), std::move(id), config, leader_epoch, std::move(opened.log)));
   MR_CO_CHECK(co_await partition->recover());
   co_return std::move(partition);
 }
 
-Partition::Partition(PartitionHost host, TopicPartition id, TopicConfig config, Epoch leader_epoch,
-                     std::unique_ptr<PartitionLog> log)
+Partition::Partition(PartitionHost host, TopicPartition id, const TopicConfig& config,
+                     Epoch leader_epoch, std::unique_ptr<PartitionLog> log)
     : host_(std::move(host)),
       id_(std::move(id)),
-      config_(std::move(config)),
+      config_(config),
       leader_epoch_(leader_epoch),
       log_(std::move(log)),
       written_end_(log_->bounds().end),

@@ -66,14 +66,14 @@ class Partition {
 
   const TopicPartition& id() const noexcept { return id_; }
   const TopicConfig& config() const noexcept { return config_; }
-  void set_config(TopicConfig config) { config_ = std::move(config); }
+  void set_config(const TopicConfig& config) { config_ = config; }
   Epoch leader_epoch() const noexcept { return leader_epoch_; }
   PartitionOffsets offsets() const noexcept;
 
   /// Validates and appends. `dispatched` resolves when the batches' place is fixed (or the request
   /// is refused); `done` when the acknowledgement that `acks` asks for may be given: written, and
   /// for acks=all below the high watermark, or REQUEST_TIMED_OUT.
-  Call<PartitionProduced> produce(PartitionRecords records, ProduceContext context);
+  Call<PartitionProduced> produce(const PartitionRecords& records, ProduceContext context);
 
   /// Batches from `request.from` to the high watermark (or last stable offset), as file ranges
   /// where the storage has them. Completes without suspension when nothing needs the disk.
@@ -118,7 +118,7 @@ class Partition {
     std::shared_ptr<FetchWaiter> waiter;
   };
 
-  Partition(PartitionHost host, TopicPartition id, TopicConfig config, Epoch leader_epoch,
+  Partition(PartitionHost host, TopicPartition id, const TopicConfig& config, Epoch leader_epoch,
             std::unique_ptr<PartitionLog> log);
 
   Timestamp now() const noexcept { return host_.environment.clock().wall(); }

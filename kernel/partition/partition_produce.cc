@@ -49,7 +49,8 @@ std::optional<Refusal> Partition::check_context(const ProduceContext& context) c
   return std::nullopt;
 }
 
-Call<PartitionProduced> Partition::produce(PartitionRecords records, ProduceContext context) {
+Call<PartitionProduced> Partition::produce(const PartitionRecords& records,
+                                           ProduceContext context) {
   if (auto refusal = check_context(context)) return answered(refused(*std::move(refusal)));
   auto pass = running_.enter();
   MR_ASSERT(pass.has_value());  // closed only after closing_

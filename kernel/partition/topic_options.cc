@@ -151,15 +151,11 @@ constexpr TopicOption topic_table[] = {
 constexpr MillraceOption broker_table[] = {
     flag("auto.create.topics.enable", "true",
          "Whether a topic that a client names and nobody has is created."),
-    number("connections.max.idle.ms", "ms", "600000", 1, int64_max,
-           "How long a connection may be silent before it is closed."),
     number("default.replication.factor", "replicas", "1", 1, 32767,
            "Replicas of a topic that does not say how many."),
     flag("delete.topic.enable", "true", "Whether topics may be deleted."),
     number("fetch.max.bytes", "bytes", "57671680", 1024, int32_max,
            "The most that one fetch answers, whatever its client asks for."),
-    number("fetch.max.wait.ms", "ms", "2147483647", 0, int32_max,
-           "The longest that a fetch waits for data, whatever its client asks for."),
     text("log.cleanup.policy", "delete", nullptr, "Default of cleanup.policy."),
     number("log.cleaner.delete.retention.ms", "ms", "86400000", 0, int64_max,
            "Default of delete.retention.ms."),
@@ -214,12 +210,6 @@ constexpr MillraceOption broker_table[] = {
            "Partitions of a topic that does not say how many."),
     number("producer.id.expiration.ms", "ms", "86400000", 1, int32_max,
            "How long an idle idempotent producer is remembered."),
-    number("socket.request.max.bytes", "bytes", "104857600", 1, int32_max,
-           "The largest request that is read."),
-    number("transaction.max.timeout.ms", "ms", "900000", 1, int32_max,
-           "The longest timeout that a transactional producer may ask for."),
-    number("transactional.id.expiration.ms", "ms", "604800000", 1, int32_max,
-           "How long an idle transactional id is remembered."),
 };
 
 std::vector<MillraceOption> all_defaults() {

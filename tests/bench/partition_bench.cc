@@ -121,8 +121,8 @@ void measure_produce(std::size_t bytes) {
   environment.run();
   const auto batch = batch_of(bytes, CompressionId::none);
   report(std::to_string(bytes >> 10) + " KiB none, produced", bytes, [&] {
-    PartitionRecords records{.partition = 0, .records = batch};
-    const auto call = partition->produce(std::move(records), {.acks = -1});
+    const PartitionRecords records{.partition = 0, .records = batch};
+    const auto call = partition->produce(records, {.acks = -1});
     environment.run();
     MR_ASSERT(call.done.is_ready());
   });

@@ -16,9 +16,7 @@
 namespace millrace::kernel {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr Timestamp now{1'700'000'000'000};
 

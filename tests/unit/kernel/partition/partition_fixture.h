@@ -70,7 +70,7 @@ class PartitionFixture : public ::testing::Test {
     if (partition) close();
   }
 
-  void open(ConfigMap overrides = {}, Epoch epoch = {0}) {
+  void open(const ConfigMap& overrides = {}, Epoch epoch = {0}) {
     auto config = TopicConfig::parse({}, overrides);
     ASSERT_TRUE(config) << config.error().detail;
     PartitionHost host{environment, environment.shard(), storage, codecs, Log(log, "partition")};
@@ -84,16 +84,16 @@ class PartitionFixture : public ::testing::Test {
     ASSERT_TRUE(closed) << closed.error().detail;
     partition.reset();
   }
-  void reopen(ConfigMap overrides = {}, Epoch epoch = {0}) {
+  void reopen(const ConfigMap& overrides = {}, Epoch epoch = {0}) {
     close();
-    open(std::move(overrides), epoch);
+    open(overrides, epoch);
   }
   /// As after a crash: what a clean end would have written is missing.
-  void crash_and_reopen(ConfigMap overrides = {}) {
+  void crash_and_reopen(const ConfigMap& overrides = {}) {
     auto aux = storage.stored.aux;
     close();
     storage.stored.aux = std::move(aux);
-    open(std::move(overrides));
+    open(overrides);
   }
 
   Buffer batch(const BatchSpec& spec = {}) const {
@@ -115,8 +115,8 @@ class PartitionFixture : public ::testing::Test {
   Arriving<PartitionProduced> begin_produce(std::optional<Buffer> records,
                                             ProduceContext context = {
                                                 .acks = -1, .timeout = std::chrono::seconds(5)}) {
-    PartitionRecords wanted{.partition = 3, .records = std::move(records)};
-    auto call = partition->produce(std::move(wanted), context);
+    const PartitionRecords wanted{.partition = 3, .records = std::move(records)};
+    auto call = partition->produce(wanted, context);
     EXPECT_TRUE(call.dispatched.is_ready());
     return Arriving<PartitionProduced>::start(environment.shard(), std::move(call.done));
   }

@@ -10,7 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::BatchSpec;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -94,9 +94,9 @@ std::vector<Exchange> exchanges() {
 
 class RealBrokerTest : public testing::PartitionFixture {
  protected:
-  void replay(const std::string& topic, ConfigMap config, std::size_t expected) {
+  void replay(const std::string& topic, const ConfigMap& config, std::size_t expected) {
     environment.set_wall(captured);
-    open(std::move(config));
+    open(config);
     std::size_t replayed = 0;
     // A body that is no gzip is stored here (it is not opened), so offsets are then ahead of
     // theirs.

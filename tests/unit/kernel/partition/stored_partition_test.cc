@@ -42,7 +42,7 @@ class StoredPartition {
         node_(world_.add_node("b1")) {}
   ~StoredPartition() { close(); }
 
-  void open(ConfigMap overrides = small_segments, std::int32_t epoch = 0) {
+  void open(const ConfigMap& overrides = small_segments, std::int32_t epoch = 0) {
     auto loaded =
         millrace::testing::load_plugin(plugin_path_, node_, {}, {{"broker.data", "/data"}});
     ASSERT_TRUE(loaded) << to_string(loaded.error());
@@ -127,8 +127,8 @@ class StoredPartition {
 
  private:
   static Task<PartitionProduced> produce_on(Partition& partition, Buffer batch) {
-    PartitionRecords records{.partition = 0, .records = std::move(batch)};
-    auto call = partition.produce(std::move(records), {.acks = -1, .timeout = 5s});
+    const PartitionRecords records{.partition = 0, .records = std::move(batch)};
+    auto call = partition.produce(records, {.acks = -1, .timeout = 5s});
     co_return co_await call.done;
   }
   const std::string plugin_path_;

@@ -9,9 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 class UpkeepTest : public testing::PartitionFixture {
  protected:
