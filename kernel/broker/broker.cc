@@ -11,14 +11,13 @@ namespace millrace::kernel {
 
 namespace {
 
-constexpr Duration maintenance_interval = std::chrono::seconds(1);
 constexpr Duration checkpoint_interval = std::chrono::seconds(60);
 
-// Rolls, retention and flushes of one shard's partitions.  [that shard]
-Task<> maintain_loop(ShardState& state, Log log) {
+// Retention and snapshots of one shard's partitions.  [that shard]
+Task<> maintain_loop(ShardState& state, Duration interval, Log log) {
   MR_CO_TRY(auto pass, state.running().enter());
   while (true) {
-    MR_CO_CHECK(co_await sleep(maintenance_interval));
+    MR_CO_CHECK(co_await sleep(interval));
     for (const auto& partition : state.all()) {
       auto done = co_await partition->maintain();
       if (done || done.error().code == Errc::cancelled) continue;
@@ -43,8 +42,9 @@ Task<Offsets> offsets_of(ShardState& state) {
   co_return std::move(offsets);
 }
 
-Task<> start_shard(ShardState& state, Log log) {
-  spawn(state.shard(), maintain_loop(state, std::move(log)), "maintenance", &state.background());
+Task<> start_shard(ShardState& state, Duration interval, Log log) {
+  auto loop = maintain_loop(state, interval, std::move(log));
+  spawn(state.shard(), std::move(loop), "maintenance", &state.background());
   co_return {};
 }
 
@@ -87,6 +87,13 @@ KernelBroker::~KernelBroker() = default;
 std::string KernelBroker::default_of(const std::string& name, std::string_view fallback) const {
   const auto found = config_.defaults.find(name);
   return found == config_.defaults.end() ? std::string(fallback) : found->second;
+}
+
+std::int64_t KernelBroker::number_of(const std::string& name, std::int64_t fallback) const {
+  const auto text = default_of(name, "");
+  std::int64_t number = fallback;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
 }
 
 Task<> KernelBroker::open() {
@@ -178,8 +185,11 @@ Task<> KernelBroker::announce(std::vector<Endpoint> endpoints) {
   cluster_.brokers[config_.id] = std::move(self);
   MR_CO_CHECK(co_await publish());
 
+  const std::chrono::milliseconds interval(number_of("log.retention.check.interval.ms", 300'000));
   for (const auto& state : partitions_.shards()) {
-    auto make = [&state = *state, log = parts_.log] { return start_shard(state, log); };
+    auto make = [&state = *state, interval, log = parts_.log] {
+      return start_shard(state, interval, log);
+    };
     MR_CO_CHECK(co_await run_on(state->shard(), std::move(make)));
   }
   spawn(control(), checkpoint_loop(), "checkpoints", &background_);

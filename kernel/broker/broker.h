@@ -67,7 +67,9 @@ class KernelBroker final : public Broker {
 
  private:
   Shard& control() noexcept { return parts_.environment.control(); }
+  /// What `[defaults]` says, as checked at the start.
   std::string default_of(const std::string& name, std::string_view fallback) const;
+  std::int64_t number_of(const std::string& name, std::int64_t fallback) const;
 
   // broker.cc  [control thread]
   Task<> load_cluster_id();
@@ -83,7 +85,7 @@ class KernelBroker final : public Broker {
   Task<> remove_topic(std::shared_ptr<const TopicState> topic);
   Task<> finish_deletions();
   Task<TopicCreated> create_topic(NewTopic wanted, bool validate_only);
-  Task<TopicDeleted> delete_topic(TopicName topic);
+  Task<TopicDeleted> delete_topic(TopicName name);
   Task<std::shared_ptr<const ClusterState>> create_missing(ShardState& local,
                                                            std::vector<std::string> names);
 

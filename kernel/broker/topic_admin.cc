@@ -26,7 +26,7 @@ Task<> open_on(OpenRequest request) {
                      request.parts.codecs, request.parts.log};
   MR_CO_TRY(auto partition,
             co_await Partition::open(std::move(host), std::move(request.id), request.topic_id,
-                                     std::move(request.config), request.leader_epoch));
+                                     request.config, request.leader_epoch));
   request.owner.add(std::move(partition));
   co_return {};
 }

@@ -26,28 +26,28 @@ std::string broker(std::int32_t id);
 std::string topic(std::string_view name);
 std::string topic_config(std::string_view name);
 std::string delete_topic(std::string_view name);
-std::string partitions(std::string_view topic);
-std::string partition_state(std::string_view topic, std::int32_t partition);
+std::string partitions(std::string_view name);
+std::string partition_state(std::string_view name, std::int32_t partition);
 
 std::string encode_cluster_id(std::string_view id);
-Result<std::string> decode_cluster_id(std::string_view json);
+Result<std::string> decode_cluster_id(std::string_view text);
 
-std::string encode_controller(std::int32_t broker, Timestamp now);
-Result<std::int32_t> decode_controller(std::string_view json);
+std::string encode_controller(std::int32_t id, Timestamp now);
+Result<std::int32_t> decode_controller(std::string_view text);
 
-std::string encode_broker(const BrokerState& broker, Timestamp now);
-Result<BrokerState> decode_broker(std::int32_t id, std::string_view json);
+std::string encode_broker(const BrokerState& state, Timestamp now);
+Result<BrokerState> decode_broker(std::int32_t id, std::string_view text);
 
 /// The topic's id and its partitions' replicas; the rest of TopicState is in other keys.
-std::string encode_topic(const TopicState& topic);
-Result<TopicState> decode_topic(std::string_view name, std::string_view json);
+std::string encode_topic(const TopicState& state);
+Result<TopicState> decode_topic(std::string_view name, std::string_view text);
 
 std::string encode_topic_config(const std::map<std::string, std::string>& configs);
-Result<std::map<std::string, std::string>> decode_topic_config(std::string_view json);
+Result<std::map<std::string, std::string>> decode_topic_config(std::string_view text);
 
 std::string encode_partition_state(const PartitionState& state, std::int32_t controller_epoch);
 /// Fills leader, leader epoch and in-sync replicas of `into`.
-Result<> decode_partition_state(std::string_view json, PartitionState& into);
+Result<> decode_partition_state(std::string_view text, PartitionState& into);
 
 /// A block of producer ids, first and last inclusive.
 struct ProducerIdBlock {
@@ -56,6 +56,6 @@ struct ProducerIdBlock {
   std::int64_t last = -1;
 };
 std::string encode_producer_ids(const ProducerIdBlock& block);
-Result<ProducerIdBlock> decode_producer_ids(std::string_view json);
+Result<ProducerIdBlock> decode_producer_ids(std::string_view text);
 
 }  // namespace millrace::kernel::znodes

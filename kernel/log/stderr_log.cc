@@ -31,8 +31,8 @@ void StderrLog::write(LogLevel level, std::string_view subsystem, std::string_vi
     const LogEvent event{now, level, subsystem, message, fields};
     const auto line = json_ ? json_line(event) : text_line(event);
     static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
-  } catch (const std::exception&) {
-    // Out of memory for a line: there is nobody left to tell.
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory for a line, and
+    // nobody left to tell.
   }
 }
 

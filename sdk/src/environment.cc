@@ -29,9 +29,8 @@ Result<Address> parse_address(std::string_view text) {
     return malformed();
   }
   Address address{std::string(host), 0};
-  const auto* end = port_text.data() + port_text.size();
-  const auto [at, error] = std::from_chars(port_text.data(), end, address.port);
-  if (error != std::errc{} || at != end) return malformed();
+  const auto [at, error] = std::from_chars(port_text.begin(), port_text.end(), address.port);
+  if (error != std::errc{} || at != port_text.end()) return malformed();
   return address;
 }
 

@@ -65,7 +65,7 @@ class CancelScope {
   void add(Waiter& waiter) noexcept;
 
  private:
-  class Link;
+  class Link;  // NOLINT(cppcoreguidelines-virtual-class-destructor): final, and deleted as itself
   bool cancelled_ = false;
   Waiter* first_ = nullptr;
   std::unique_ptr<Link> link_;  // in the parent's list
