@@ -471,7 +471,7 @@ TEST_F(HandlersTest, InitProducerIdRefusesAnIdWithoutItsEpoch) {
 TEST_F(HandlersTest, FindCoordinatorHasNoneToOffer) {
   kafka::FindCoordinatorRequest one;
   one.key = "group";
-  for (const std::int16_t version : {0, 1, 2, 3}) {
+  for (std::int16_t version = 0; version <= 3; ++version) {
     const auto answer = ask(version, one);
     EXPECT_EQ(answer.error_code, code(ErrorCode::coordinator_not_available));
     EXPECT_EQ(answer.node_id, -1);
