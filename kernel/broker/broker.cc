@@ -107,12 +107,18 @@ Task<> KernelBroker::open() {
   MR_CO_CHECK(co_await warn_of_strays());
 
   std::size_t partitions = 0;
+  Recovery recovery;
   const auto known = cluster_.topics;
   for (const auto& [name, topic] : known) {
-    MR_CO_CHECK(co_await open_topic(topic));
+    MR_CO_TRY(const auto opened, co_await open_topic(topic));
     partitions += topic->partitions.size();
+    recovery.offsets_checked += opened.offsets_checked;
+    recovery.bytes_cut += opened.bytes_cut;
   }
-  parts_.log.info("opened", {{"topics", known.size()}, {"partitions", partitions}});
+  parts_.log.info("opened", {{"topics", known.size()},
+                             {"partitions", partitions},
+                             {"offsets_checked", recovery.offsets_checked},
+                             {"bytes_cut", recovery.bytes_cut}});
   co_return {};
 }
 

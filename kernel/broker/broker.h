@@ -80,7 +80,7 @@ class KernelBroker final : public Broker {
   Task<> warn_of_strays();
 
   // topic_admin.cc  [control thread]
-  Task<> open_topic(std::shared_ptr<const TopicState> topic);
+  Task<Recovery> open_topic(std::shared_ptr<const TopicState> topic);
   Task<> close_topic(std::shared_ptr<const TopicState> topic);
   Task<> remove_topic(std::shared_ptr<const TopicState> topic);
   Task<> finish_deletions();

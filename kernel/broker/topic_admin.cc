@@ -21,14 +21,15 @@ struct OpenRequest {
   Epoch leader_epoch;
 };
 
-Task<> open_on(OpenRequest request) {
+Task<Recovery> open_on(OpenRequest request) {
   PartitionHost host{request.parts.environment, request.owner.shard(), request.parts.storage,
                      request.parts.codecs, request.parts.log};
   MR_CO_TRY(auto partition,
             co_await Partition::open(std::move(host), std::move(request.id), request.topic_id,
                                      request.config, request.leader_epoch));
+  const auto recovery = partition->recovery();
   request.owner.add(std::move(partition));
-  co_return {};
+  co_return recovery;
 }
 
 Task<> close_on(ShardState& owner, TopicPartition id) {
@@ -95,9 +96,9 @@ MetadataAnswer describe(const ClusterState& cluster, const MetadataRequest& requ
 
 }  // namespace
 
-Task<> KernelBroker::open_topic(std::shared_ptr<const TopicState> topic) {
+Task<Recovery> KernelBroker::open_topic(std::shared_ptr<const TopicState> topic) {
   MR_CO_TRY(const auto config, TopicConfig::parse(config_.defaults, topic->configs));
-  std::vector<Pending<>> opening;
+  std::vector<Pending<Recovery>> opening;
   for (const auto& id : partitions_of(*topic)) {
     auto& owner = partitions_.owner_of(id.topic, id.partition);
     const auto epoch = topic->partitions[static_cast<std::size_t>(id.partition)].leader_epoch;
@@ -105,12 +106,18 @@ Task<> KernelBroker::open_topic(std::shared_ptr<const TopicState> topic) {
     auto make = [request] { return open_on(request); };
     opening.push_back(start(control(), run_on(owner.shard(), std::move(make))));
   }
-  Result<> first_failure;
+  Result<Recovery> total = Recovery{};
   for (auto& one : opening) {
     auto opened = co_await one;
-    if (!opened && first_failure) first_failure = opened.error();
+    if (!total) continue;  // the first failure is what is reported
+    if (opened) {
+      total->offsets_checked += opened->offsets_checked;
+      total->bytes_cut += opened->bytes_cut;
+    } else {
+      total = std::move(opened);
+    }
   }
-  co_return first_failure;
+  co_return total;
 }
 
 Task<> KernelBroker::close_topic(std::shared_ptr<const TopicState> topic) {

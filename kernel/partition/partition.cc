@@ -32,6 +32,8 @@ Task<std::unique_ptr<Partition>> Partition::open(PartitionHost host, TopicPartit
   }
   std::unique_ptr<Partition> partition(
       new Partition(std::move(host), std::move(id), config, leader_epoch, std::move(opened.log)));
+  const auto end = partition->log_->bounds().end;
+  partition->recovery_ = {std::max<std::int64_t>(end - opened.checked_from, 0), opened.bytes_cut};
   MR_CO_CHECK(co_await partition->recover());
   co_return std::move(partition);
 }

@@ -55,6 +55,12 @@ struct PartitionOffsets {
   Offset end;
 };
 
+/// What opening a partition had to do.
+struct Recovery {
+  std::int64_t offsets_checked = 0;  ///< behind the recovery point
+  std::uint64_t bytes_cut = 0;       ///< torn tail
+};
+
 /// [its shard]. Must outlive the calls it has given out: close() waits for them.
 class Partition {
  public:
@@ -68,6 +74,7 @@ class Partition {
   const TopicConfig& config() const noexcept { return config_; }
   void set_config(const TopicConfig& config) { config_ = config; }
   Epoch leader_epoch() const noexcept { return leader_epoch_; }
+  const Recovery& recovery() const noexcept { return recovery_; }
   PartitionOffsets offsets() const noexcept;
 
   /// Validates and appends. `dispatched` resolves when the batches' place is fixed (or the request
@@ -88,7 +95,8 @@ class Partition {
   /// The newest epoch not above `epoch`, and the offset at which it ends.
   EpochCache::Entry epoch_end(Epoch epoch) const;
 
-  /// Retention, expiry of producers, snapshots after a roll. Called every few seconds.
+  /// Retention, expiry of producers, snapshots after a roll. Called every
+  /// log.retention.check.interval.ms.
   Task<> maintain();
   /// Stops taking requests (NOT_LEADER_OR_FOLLOWER), fails waiting ones, snapshots, closes the log.
   Task<> close();
@@ -159,6 +167,7 @@ class Partition {
   TopicPartition id_;
   TopicConfig config_;
   Epoch leader_epoch_;
+  Recovery recovery_;
   std::unique_ptr<PartitionLog> log_;
 
   ProducerStates producers_;
