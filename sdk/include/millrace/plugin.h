@@ -74,20 +74,25 @@ Plugin* create_plugin() noexcept {
 }
 inline void destroy_plugin(Plugin* plugin) noexcept { delete plugin; }
 
+template <class T>
+consteval MillraceLayout layout_of(const char* type) {
+  return {type, sizeof(T), alignof(T)};
+}
+
 /// Types that every plugin shares with the kernel. In the header, so that each side measures with
 /// its own compiler.
 inline constexpr MillraceLayout shared_layout[] = {
-    {"Error", sizeof(Error), alignof(Error)},
-    {"Result<>", sizeof(Result<>), alignof(Result<>)},
-    {"Result<Buffer>", sizeof(Result<Buffer>), alignof(Result<Buffer>)},
-    {"Buffer", sizeof(Buffer), alignof(Buffer)},
-    {"Block", sizeof(Block), alignof(Block)},
-    {"Options", sizeof(Options), alignof(Options)},
-    {"OptionValue", sizeof(OptionValue), alignof(OptionValue)},
-    {"Log", sizeof(Log), alignof(Log)},
-    {"LogField", sizeof(LogField), alignof(LogField)},
-    {"Counter", sizeof(Counter), alignof(Counter)},
-    {"Gauge", sizeof(Gauge), alignof(Gauge)},
+    layout_of<Error>("Error"),
+    layout_of<Result<>>("Result<>"),
+    layout_of<Result<Buffer>>("Result<Buffer>"),
+    layout_of<Buffer>("Buffer"),
+    layout_of<Block>("Block"),
+    layout_of<Options>("Options"),
+    layout_of<OptionValue>("OptionValue"),
+    layout_of<Log>("Log"),
+    layout_of<LogField>("LogField"),
+    layout_of<Counter>("Counter"),
+    layout_of<Gauge>("Gauge"),
     {nullptr, 0, 0},
 };
 inline constexpr MillraceOption no_options[] = {

@@ -2,6 +2,10 @@
 // the environment, and the layouts of the types that cross only there.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
 #include <millrace/batch.h>
 #include <millrace/broker.h>
 #include <millrace/coordination.h>
@@ -11,37 +15,100 @@
 #include <millrace/transport.h>
 
 namespace millrace::detail {
-inline constexpr MillraceLayout system_layout[] = {
-    {"Error", sizeof(Error), alignof(Error)},
-    {"Result<>", sizeof(Result<>), alignof(Result<>)},
-    {"Buffer", sizeof(Buffer), alignof(Buffer)},
-    {"Block", sizeof(Block), alignof(Block)},
-    {"Options", sizeof(Options), alignof(Options)},
-    {"OptionValue", sizeof(OptionValue), alignof(OptionValue)},
-    {"Log", sizeof(Log), alignof(Log)},
-    {"LogField", sizeof(LogField), alignof(LogField)},
-    {"Payload", sizeof(Payload), alignof(Payload)},
-    {"FileRange", sizeof(FileRange), alignof(FileRange)},
-    {"Job", sizeof(Job), alignof(Job)},
-    {"PromiseBase", sizeof(PromiseBase), alignof(PromiseBase)},
-    {"PendingState<>", sizeof(PendingState<void>), alignof(PendingState<void>)},
-    {"CancelScope", sizeof(CancelScope), alignof(CancelScope)},
-    {"MemoryBudget", sizeof(MemoryBudget), alignof(MemoryBudget)},
-    {"Address", sizeof(Address), alignof(Address)},
-    {"LogOptions", sizeof(LogOptions), alignof(LogOptions)},
-    {"BatchParts", sizeof(BatchParts), alignof(BatchParts)},
-    {"LogBounds", sizeof(LogBounds), alignof(LogBounds)},
-    {"SegmentInfo", sizeof(SegmentInfo), alignof(SegmentInfo)},
-    {"ReadRequest", sizeof(ReadRequest), alignof(ReadRequest)},
-    {"Opened", sizeof(Opened), alignof(Opened)},
-    {"Write", sizeof(Write), alignof(Write)},
-    {"Versioned", sizeof(Versioned), alignof(Versioned)},
-    {"ProduceRequest", sizeof(ProduceRequest), alignof(ProduceRequest)},
-    {"ProduceAnswer", sizeof(ProduceAnswer), alignof(ProduceAnswer)},
-    {"FetchRequest", sizeof(FetchRequest), alignof(FetchRequest)},
-    {"FetchAnswer", sizeof(FetchAnswer), alignof(FetchAnswer)},
+
+/// Types that cross at the system kinds alone.
+inline constexpr MillraceLayout system_types[] = {
+    // what coroutines and waits are made of
+    layout_of<Job>("Job"),
+    layout_of<PromiseBase>("PromiseBase"),
+    layout_of<Promise<void>>("Promise<void>"),
+    layout_of<Task<>>("Task<>"),
+    layout_of<PendingState<void>>("PendingState<void>"),
+    layout_of<Pending<>>("Pending<>"),
+    layout_of<Resolver<>>("Resolver<>"),
+    layout_of<CancelScope>("CancelScope"),
+    layout_of<MemoryBudget>("MemoryBudget"),
+    layout_of<MemoryBudget::Lease>("MemoryBudget::Lease"),
+    // types.h, payload.h, environment.h
+    layout_of<TopicPartition>("TopicPartition"),
+    layout_of<Uuid>("Uuid"),
+    layout_of<Payload>("Payload"),
+    layout_of<FileRange>("FileRange"),
+    layout_of<Address>("Address"),
+    layout_of<FileInfo>("FileInfo"),
+    layout_of<SpaceInfo>("SpaceInfo"),
+    // storage.h
+    layout_of<LogOptions>("LogOptions"),
+    layout_of<BatchParts>("BatchParts"),
+    layout_of<LogBounds>("LogBounds"),
+    layout_of<SegmentInfo>("SegmentInfo"),
+    layout_of<ReadRequest>("ReadRequest"),
+    layout_of<BatchPosition>("BatchPosition"),
+    layout_of<AuxEntry>("AuxEntry"),
+    layout_of<Opened>("Opened"),
+    layout_of<PartitionOffset>("PartitionOffset"),
+    layout_of<FoundPartition>("FoundPartition"),
+    // coordination.h
+    layout_of<Versioned>("Versioned"),
+    layout_of<Write>("Write"),
+    layout_of<Member>("Member"),
+    layout_of<Seen>("Seen"),
+    // transport.h and broker.h: calls, and every structure inside a request or an answer
+    layout_of<Endpoint>("Endpoint"),
+    layout_of<ClientInfo>("ClientInfo"),
+    layout_of<TopicName>("TopicName"),
+    layout_of<Call<ProduceAnswer>>("Call<ProduceAnswer>"),
+    layout_of<Call<FetchAnswer>>("Call<FetchAnswer>"),
+    layout_of<ProduceRequest>("ProduceRequest"),
+    layout_of<ProduceFeatures>("ProduceFeatures"),
+    layout_of<TopicRecords>("TopicRecords"),
+    layout_of<PartitionRecords>("PartitionRecords"),
+    layout_of<ProduceAnswer>("ProduceAnswer"),
+    layout_of<TopicProduced>("TopicProduced"),
+    layout_of<PartitionProduced>("PartitionProduced"),
+    layout_of<RecordError>("RecordError"),
+    layout_of<FetchRequest>("FetchRequest"),
+    layout_of<TopicFetch>("TopicFetch"),
+    layout_of<PartitionFetch>("PartitionFetch"),
+    layout_of<TopicForgotten>("TopicForgotten"),
+    layout_of<FetchAnswer>("FetchAnswer"),
+    layout_of<TopicFetched>("TopicFetched"),
+    layout_of<PartitionFetched>("PartitionFetched"),
+    layout_of<AbortedTransaction>("AbortedTransaction"),
+    layout_of<ListOffsetsRequest>("ListOffsetsRequest"),
+    layout_of<TopicOffsetQuery>("TopicOffsetQuery"),
+    layout_of<PartitionOffsetQuery>("PartitionOffsetQuery"),
+    layout_of<ListOffsetsAnswer>("ListOffsetsAnswer"),
+    layout_of<TopicOffsetsFound>("TopicOffsetsFound"),
+    layout_of<PartitionOffsetFound>("PartitionOffsetFound"),
+    layout_of<MetadataRequest>("MetadataRequest"),
+    layout_of<MetadataAnswer>("MetadataAnswer"),
+    layout_of<BrokerInfo>("BrokerInfo"),
+    layout_of<TopicInfo>("TopicInfo"),
+    layout_of<PartitionInfo>("PartitionInfo"),
+    layout_of<CreateTopicsRequest>("CreateTopicsRequest"),
+    layout_of<NewTopic>("NewTopic"),
+    layout_of<TopicCreated>("TopicCreated"),
+    layout_of<ConfigInfo>("ConfigInfo"),
+    layout_of<TopicDeleted>("TopicDeleted"),
+    layout_of<InitProducerIdRequest>("InitProducerIdRequest"),
+    layout_of<InitProducerIdAnswer>("InitProducerIdAnswer"),
     {nullptr, 0, 0},
 };
+
+/// One table of two that each end with a null type.
+template <std::size_t A, std::size_t B>
+consteval std::array<MillraceLayout, A + B - 1> joined(const MillraceLayout (&first)[A],
+                                                       const MillraceLayout (&second)[B]) {
+  std::array<MillraceLayout, A + B - 1> all{};
+  std::copy_n(first, A - 1, all.begin());
+  std::copy_n(second, B, all.begin() + A - 1);
+  return all;
+}
+inline constexpr auto system_table = joined(shared_layout, system_types);
+/// Everything that a system plugin shares with the kernel.
+inline constexpr const MillraceLayout* system_layout = system_table.data();
+
 }  // namespace millrace::detail
 
 /// MILLRACE_PLUGIN for storage, coordination and transport.
