@@ -188,6 +188,7 @@ class Partition {
   Event flushed_;
   Offset flush_from_;        // records from here on count towards flush.messages
   Offset snapshot_segment_;  // base of the active segment when the last snapshot was taken
+  Offset snapshot_at_{0};    // where that was; nothing is known of an empty log
   Gate running_;
   CancelScope background_;
 };

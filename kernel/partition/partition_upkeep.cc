@@ -50,7 +50,10 @@ Task<Offset> Partition::restore_producers() {
     const auto at = snapshots.back().at;
     if (at <= bounds.end) {
       const auto restored = producers_.restore(snapshots.back().value);
-      if (restored) co_return std::max(at, bounds.start);
+      if (restored) {
+        snapshot_at_ = at;
+        co_return std::max(at, bounds.start);
+      }
       host_.log.warning("passed over a producer snapshot",
                         {{"partition", to_string(id_)},
                          {"offset", at.value},
@@ -90,7 +93,7 @@ Task<> Partition::restore_epochs() {
   }
   epochs_ = *std::move(parsed);
   const auto bounds = log_->bounds();
-  epochs_.truncate_from(bounds.end);
+  epochs_.truncate_from(bounds.end + 1);  // one that begins at the end may have no records yet
   epochs_.trim_before(bounds.start);
   co_return {};
 }
@@ -129,6 +132,8 @@ Task<> Partition::apply_retention() {
 
 Task<> Partition::snapshot_producers() {
   const auto at = log_->bounds().end;
+  if (at == snapshot_at_) co_return {};
+  snapshot_at_ = at;
   co_return co_await log_->put_aux(AuxKind::producer_snapshot, at, producers_.snapshot());
 }
 

@@ -35,6 +35,7 @@ struct StoredLog {
   bool in_files = false;  ///< reads answer file ranges
   std::size_t appends = 0;
   std::size_t flushes = 0;
+  std::size_t aux_puts = 0;
   Event released;
 
   Offset end() const { return batches.empty() ? start : batches.back().header.last_offset() + 1; }
@@ -169,6 +170,7 @@ class TestPartitionLog final : public PartitionLog {
     co_return std::move(entries);
   }
   Task<> put_aux(AuxKind kind, Offset at, Buffer value) override {
+    ++stored_.aux_puts;
     if (value.empty()) {
       stored_.aux[kind].erase(at);
     } else {

@@ -85,6 +85,20 @@ TEST_F(UpkeepTest, ASnapshotIsTakenOnceForEachRoll) {
   EXPECT_EQ(snapshots().size(), 1U);
 }
 
+TEST_F(UpkeepTest, NothingIsWrittenWhereNothingHasChanged) {
+  open();
+  const auto puts = storage.stored.aux_puts;
+  reopen();
+  EXPECT_EQ(storage.stored.aux_puts, puts);
+  send(0);
+  reopen();
+  EXPECT_EQ(storage.stored.aux_puts, puts + 1);
+  reopen();
+  reopen();
+  EXPECT_EQ(storage.stored.aux_puts, puts + 1);
+  EXPECT_EQ(send(0).base_offset, Offset{0});
+}
+
 TEST_F(UpkeepTest, ABrokenSnapshotIsPassedOver) {
   open();
   send(0);
