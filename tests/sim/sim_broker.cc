@@ -28,9 +28,7 @@ SimBroker::SimBroker(SimWorld& world, SimEnvironment& node, std::vector<std::str
                              "transport.kafka.advertise=" + node.host() + ":9092"});
 }
 
-SimBroker::~SimBroker() {
-  if (engine_) static_cast<void>(stop());
-}
+SimBroker::~SimBroker() { static_cast<void>(stop()); }
 
 Result<> SimBroker::start() {
   MR_TRY(auto plan, plan_of(sets_));
@@ -40,6 +38,7 @@ Result<> SimBroker::start() {
 }
 
 Result<> SimBroker::stop() {
+  if (!engine_) return Error{Errc::closed, "the broker does not run"};
   auto stopped = world_.run(node_.control(), [this] { return engine_->stop(stop_grace); });
   engine_.reset();
   return stopped;
