@@ -149,14 +149,15 @@ TEST_P(DeathTest, LeavesWhatWasAcknowledged) {
   trip.run(death);
 }
 
+std::string name_of_case(const ::testing::TestParamInfo<DeathTest::ParamType>& tested) {
+  const auto& [death, seed] = tested.param;
+  return (death == Death::kill ? "kill_" : "power_") + std::to_string(seed);
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, DeathTest,
                          ::testing::Combine(::testing::Values(Death::kill, Death::power),
                                             ::testing::Range<std::uint64_t>(1, 21)),
-                         [](const auto& tested) {
-                           const auto& [death, seed] = tested.param;
-                           const auto* name = death == Death::kill ? "kill_" : "power_";
-                           return name + std::to_string(seed);
-                         });
+                         name_of_case);
 
 TEST(RoundTripTest, GivesTheSameTraceForTheSameSeed) {
   RoundTrip first(42, {flush_each});
