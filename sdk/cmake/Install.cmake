@@ -1,0 +1,33 @@
+# Component `sdk`: all that a plugin's author needs, for find_package(Millrace).
+#
+#   include/millrace/        headers
+#   lib/libmillrace_*.a      libraries
+#   lib/cmake/Millrace/      the CMake package
+#   share/millrace/template/ the plugin to start from
+include(CMakePackageConfigHelpers)
+
+set(package_folder lib/cmake/Millrace)
+
+foreach(part sdk kafka kafka_json testing)
+  set_target_properties(millrace_${part} PROPERTIES EXPORT_NAME ${part})
+endforeach()
+install(TARGETS millrace_sdk millrace_kafka millrace_kafka_json millrace_testing EXPORT MillraceTargets
+  ARCHIVE DESTINATION lib COMPONENT sdk
+  INCLUDES DESTINATION include)
+install(EXPORT MillraceTargets NAMESPACE millrace:: DESTINATION ${package_folder} COMPONENT sdk)
+
+install(DIRECTORY include/millrace kafka/include/millrace "${CMAKE_BINARY_DIR}/generated/millrace"
+  DESTINATION include COMPONENT sdk
+  FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY template DESTINATION share/millrace COMPONENT sdk)
+
+configure_package_config_file(cmake/MillraceConfig.cmake.in
+  "${CMAKE_CURRENT_BINARY_DIR}/MillraceConfig.cmake" INSTALL_DESTINATION ${package_folder})
+# Before 1.0 a minor version may change anything.
+write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/MillraceConfigVersion.cmake"
+  VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
+install(FILES
+  "${CMAKE_CURRENT_BINARY_DIR}/MillraceConfig.cmake"
+  "${CMAKE_CURRENT_BINARY_DIR}/MillraceConfigVersion.cmake"
+  cmake/MillraceAddPlugin.cmake cmake/plugin.exports
+  DESTINATION ${package_folder} COMPONENT sdk)
