@@ -1,6 +1,6 @@
 #include "checkpoints.h"
 
-#include <charconv>
+#include <algorithm>
 
 #include "text.h"
 
@@ -16,13 +16,6 @@ constexpr std::array<std::string_view, 3> file_names{
 constexpr std::array all_kinds{CheckpointKind::recovery_point, CheckpointKind::high_watermark,
                                CheckpointKind::log_start};
 
-template <class T>
-bool parse_number(std::string_view text, T& value) {
-  const auto* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc{} && at == end;
-}
-
 // Takes the next line off the front of `text`.
 std::string_view take_line(std::string_view& text) {
   const auto end = std::min(text.find('\n'), text.size());
@@ -32,14 +25,15 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-bool parse_line(std::string_view line, TopicPartition& partition, Offset& offset) {
+std::optional<PartitionOffset> parse_line(std::string_view line) {
   const auto second = line.rfind(' ');
-  if (second == std::string_view::npos || second == 0) return false;
+  if (second == std::string_view::npos || second == 0) return std::nullopt;
   const auto first = line.rfind(' ', second - 1);
-  if (first == std::string_view::npos || first == 0) return false;
-  partition.topic = line.substr(0, first);
-  return parse_number(line.substr(first + 1, second - first - 1), partition.partition) &&
-         parse_number(line.substr(second + 1), offset.value);
+  if (first == std::string_view::npos || first == 0) return std::nullopt;
+  const auto partition = parse_number<std::int32_t>(line.substr(first + 1, second - first - 1));
+  const auto offset = parse_number<std::int64_t>(line.substr(second + 1));
+  if (!partition || !offset) return std::nullopt;
+  return PartitionOffset{{std::string(line.substr(0, first)), *partition}, {*offset}};
 }
 
 }  // namespace
@@ -55,20 +49,17 @@ std::string write_checkpoint(const std::map<TopicPartition, Offset>& offsets) {
 Result<std::map<TopicPartition, Offset>> read_checkpoint(std::string_view text,
                                                          const std::string& path) {
   if (take_line(text) != "0") return Error{Errc::corrupt, path + ": line 1: expected version 0"};
-  std::size_t count = 0;
-  if (!parse_number(take_line(text), count)) {
-    return Error{Errc::corrupt, path + ": line 2: expected the number of lines"};
-  }
+  const auto count = parse_number<std::size_t>(take_line(text));
+  if (!count) return Error{Errc::corrupt, path + ": line 2: expected the number of lines"};
   std::map<TopicPartition, Offset> offsets;
-  for (std::size_t at = 0; at < count; ++at) {
-    TopicPartition partition;
-    Offset offset;
+  for (std::size_t at = 0; at < *count; ++at) {
     const auto line = take_line(text);
-    if (!parse_line(line, partition, offset)) {
+    auto parsed = parse_line(line);
+    if (!parsed) {
       return Error{Errc::corrupt, say(path, ": line ", at + 3,
                                       ": expected 'topic partition offset', found '", line, "'")};
     }
-    offsets[std::move(partition)] = offset;
+    offsets[std::move(parsed->partition)] = parsed->offset;
   }
   return offsets;
 }

@@ -13,7 +13,7 @@ namespace millrace::filelog {
 namespace {
 
 constexpr std::size_t scan_chunk_bytes = 4096;
-constexpr std::size_t read_chunk_bytes = 256 * 1024;
+constexpr std::size_t read_chunk_bytes = 262'144;
 
 // Where fields stand in an entry, and how short one of each format can be.
 constexpr std::size_t length_at = 8;

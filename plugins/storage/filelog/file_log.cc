@@ -12,7 +12,7 @@ namespace millrace::filelog {
 namespace {
 
 // How far behind a read's limit in bytes its end may be looked for: an index interval, and heads.
-constexpr std::uint64_t scan_margin_bytes = 64 * 1024;
+constexpr std::uint64_t scan_margin_bytes = 65'536;
 
 Error out_of_range(const std::string& folder, std::string_view what, Offset offset, Offset start,
                    Offset end) {
@@ -346,13 +346,13 @@ Result<> FileLog::reset_to(Offset start) {
   MR_CHECK(forget_durable(std::min(start, start_)));
   auto& files = environment_.files();
   discard(segments_);
-  MR_CHECK(files.sync_folder(folder_));
+  const auto synced = files.sync_folder(folder_);
   auto segment = Segment::create(files, source(start, {}), environment_.clock().wall());
-  if (!segment) {
-    failed_ = segment.error();
-    return segment.error();
+  if (!synced || !segment) {
+    failed_ = synced ? segment.error() : synced.error();
+    return *failed_;
   }
-  segments_.assign(1, std::move(*segment));
+  segments_.assign(1, *segment);
   start_ = end_ = start;
   return {};
 }

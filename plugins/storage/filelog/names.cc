@@ -1,7 +1,8 @@
 #include "names.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "text.h"
 
 namespace millrace::filelog {
 
@@ -14,15 +15,6 @@ constexpr std::string_view doomed_suffix = "-delete";
 constexpr std::string_view hex_digits = "0123456789abcdef";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-template <class T>
-std::optional<T> parse_number(std::string_view text) {
-  T value{};
-  const auto* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || at != end) return std::nullopt;
-  return value;
-}
 
 }  // namespace
 

@@ -1,7 +1,9 @@
-// Messages out of parts.
+// Messages out of parts, and numbers out of text.
 #pragma once
 
+#include <charconv>
 #include <concepts>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +20,15 @@ std::string say(const Parts&... parts) {
   std::string text;
   (detail::add_part(text, parts), ...);
   return text;
+}
+
+/// The number that is all of `text`.
+template <std::integral T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const auto [at, error] = std::from_chars(text.begin(), text.end(), value);
+  if (error != std::errc{} || at != text.end()) return std::nullopt;
+  return value;
 }
 
 }  // namespace millrace::filelog

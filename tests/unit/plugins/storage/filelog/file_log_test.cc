@@ -6,7 +6,6 @@ namespace {
 
 using testing::append_batch;
 using testing::everything_from;
-using ::testing::HasSubstr;
 using testing::joined;
 using testing::make_batch;
 using testing::parts_of;
