@@ -164,6 +164,7 @@ class SimFile final : public File {
   }
 
   Result<> sync() override {
+    MR_CHECK(disk_.begin_change());
     MR_CHECK(check_open());
     disk_.note("sync " + path_);
     if (disk_.syncs_fail_) return Error{Errc::io, "sync " + path_ + ": the simulated disk failed"};
@@ -185,6 +186,7 @@ class SimFile final : public File {
     return Error{Errc::io, path_ + ": was opened before the machine crashed"};
   }
   Result<> check_writable() const {
+    MR_CHECK(disk_.begin_change());
     MR_CHECK(check_open());
     if (mode_ != OpenMode::read) return {};
     return Error{Errc::io, path_ + ": is open for reading only"};
@@ -235,6 +237,14 @@ Result<> SimDisk::check_alive() const {
   return Error{Errc::io, "the machine of this disk has crashed"};
 }
 
+Result<> SimDisk::begin_change() {
+  if (changes_left_ && !crashed_ && (*changes_left_)-- == 0) {
+    changes_left_.reset();
+    crash();
+  }
+  return check_alive();
+}
+
 Result<SimDisk::Place> SimDisk::place_of(const std::string& path) const {
   MR_CHECK(check_alive());
   Place place{root_, ""};
@@ -274,6 +284,7 @@ Result<std::shared_ptr<File>> SimDisk::open(const std::string& path, OpenMode mo
   if (target && target->is_folder) return Error{Errc::io, "open " + path + ": it is a folder"};
   if (!target && mode != OpenMode::create) return no_such(path);
   if (!target) {
+    MR_CHECK(begin_change());
     target = std::make_shared<SimInode>(false);
     target->modified = clock_.wall();
     place.folder->change(FolderChange{"", place.name, target});
@@ -301,6 +312,7 @@ Result<std::vector<FileInfo>> SimDisk::list(const std::string& folder) {
 }
 
 Result<> SimDisk::make_folders(const std::string& path) {
+  MR_CHECK(begin_change());
   for (auto slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const auto prefix = path.substr(0, slash);
     MR_TRY(const auto place, place_of(prefix));
@@ -317,6 +329,7 @@ Result<> SimDisk::make_folders(const std::string& path) {
 }
 
 Result<> SimDisk::rename(const std::string& from, const std::string& to) {
+  MR_CHECK(begin_change());
   MR_TRY(const auto source, place_of(from));
   MR_TRY(const auto goal, place_of(to));
   const auto moved = source.target();
@@ -337,6 +350,7 @@ Result<> SimDisk::rename(const std::string& from, const std::string& to) {
 }
 
 Result<> SimDisk::remove(const std::string& path) {
+  MR_CHECK(begin_change());
   MR_TRY(const auto place, place_of(path));
   const auto target = place.target();
   if (!target) return no_such(path);
@@ -349,6 +363,7 @@ Result<> SimDisk::remove(const std::string& path) {
 }
 
 Result<> SimDisk::remove_tree(const std::string& path) {
+  MR_CHECK(begin_change());
   MR_TRY(const auto place, place_of(path));
   const auto target = place.target();
   if (!target) return {};
@@ -360,6 +375,7 @@ Result<> SimDisk::remove_tree(const std::string& path) {
 }
 
 Result<> SimDisk::sync_folder(const std::string& folder) {
+  MR_CHECK(begin_change());
   MR_TRY(const auto inode, find(folder));
   if (!inode->is_folder) return no_such(folder);
   note("sync folder " + folder);

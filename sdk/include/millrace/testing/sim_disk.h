@@ -40,7 +40,13 @@ class SimDisk final : public FileSystem {
   void crash() { crash(true); }
   /// The process dies and the machine does not: as crash(), but nothing is forgotten.
   void kill() { crash(false); }
-  void restart() noexcept { crashed_ = false; }
+  /// The power goes in the midst of something: after so many more changes (writes, truncations,
+  /// syncs, names made, moved or removed) the next one fails, and all that follows.
+  void crash_after(std::uint64_t changes) noexcept { changes_left_ = changes; }
+  void restart() noexcept {
+    crashed_ = false;
+    changes_left_.reset();
+  }
 
   /// What fits on the disk: a write beyond it stores what fits and fails, as with ENOSPC.
   void limit_bytes(std::optional<std::uint64_t> bytes_max) noexcept { bytes_max_ = bytes_max; }
@@ -56,6 +62,8 @@ class SimDisk final : public FileSystem {
 
   void crash(bool forget);
   Result<> check_alive() const;
+  /// Before a change: the place where a crash may happen.
+  Result<> begin_change();
   Result<Place> place_of(const std::string& path) const;
   Result<std::shared_ptr<SimInode>> find(const std::string& path) const;
   std::uint64_t bytes_free() const;
@@ -67,6 +75,7 @@ class SimDisk final : public FileSystem {
   std::shared_ptr<SimInode> root_;
   std::set<std::string> locked_;
   std::optional<std::uint64_t> bytes_max_;
+  std::optional<std::uint64_t> changes_left_;
   std::uint64_t incarnation_ = 0;
   bool crashed_ = false;
   bool syncs_fail_ = false;
