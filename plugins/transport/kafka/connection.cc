@@ -12,6 +12,13 @@ namespace {
 /// How long a peer that has closed its side may wait for answers; longer than usual long polls.
 constexpr Duration half_closed_max = std::chrono::seconds(10);
 
+/// A request that has begun holds memory that others may wait for, so its bytes must keep coming.
+constexpr Duration request_stall_max = std::chrono::seconds(30);
+
+/// Requests up to this size do not count towards the memory cap: heartbeats, polls and look-ups go
+/// on while records wait for memory.
+constexpr std::size_t free_request_bytes = 4 << 10;
+
 }  // namespace
 
 Connection::Connection(const ListenerContext& context, Shard& shard, std::unique_ptr<Stream> stream)
@@ -67,11 +74,14 @@ Task<> Connection::read_requests() {
     const auto asked = read_frame_head(reader_.pending());
     MR_CO_TRY(const auto* api, context_.apis.find(asked.api_key, asked.api_version));
 
-    auto acquiring = context_.broker.memory(shard_).acquire(asked.frame_bytes);
-    MR_CO_TRY(auto memory, co_await std::move(acquiring));
+    MemoryBudget::Lease memory;
+    if (asked.frame_bytes > free_request_bytes) {
+      auto acquiring = context_.broker.memory(shard_).acquire(asked.frame_bytes);
+      MR_CO_TRY(memory, co_await std::move(acquiring));
+    }
     MR_CO_TRY(auto frame, reader_.next());
     while (!frame) {
-      MR_CO_CHECK(co_await receive());
+      MR_CO_CHECK(co_await receive_rest());
       MR_CO_TRY(frame, reader_.next());
     }
     MR_CO_TRY(auto head, kafka::decode_request_head(*std::move(frame)));
@@ -103,6 +113,17 @@ Task<> Connection::receive() {
   active_at_ = shard_.now();
   context_.metrics.bytes_in.add(*bytes);
   co_return {};
+}
+
+Task<> Connection::receive_rest() {
+  auto receiving = with_deadline(receive(), request_stall_max);
+  auto received = co_await std::move(receiving);
+  if (received || received.error().code != Errc::timed_out) co_return std::move(received);
+  context_.log.info("closing a connection whose peer stopped in the middle of a request",
+                    {{"peer", to_string(client_.peer)},
+                     {"client", client_.client_id},
+                     {"received_bytes", reader_.pending().size()}});
+  co_return Error{Errc::closed, "peer stopped in the middle of a request"};
 }
 
 bool Connection::has_room() const noexcept {

@@ -39,6 +39,8 @@ class Connection {
  private:
   Task<> read_requests();
   Task<> receive();
+  /// As receive(), for what is missing of a request that has begun.
+  Task<> receive_rest();
   Task<> handle(const Api& api, kafka::RequestHead head, MemoryBudget::Lease memory,
                 AnswerQueue::Ticket ticket);
   Task<> write_answers();

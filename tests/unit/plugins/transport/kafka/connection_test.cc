@@ -233,6 +233,28 @@ TEST_F(ConnectionTest, IsNotReadFromWhileThereIsNoMemoryForTheNextRequest) {
   EXPECT_EQ(memory_used(), 0);
 }
 
+TEST_F(ConnectionTest, AnswersSmallRequestsWhileRecordsWaitForMemory) {
+  auto elsewhere = start(shard, broker.memory(shard).acquire(broker.memory(shard).bytes_max()));
+  ASSERT_TRUE(elsewhere.is_ready());
+  connect();
+  push(metadata(1));
+  EXPECT_THAT(answered(), ElementsAre(1));
+}
+
+TEST_F(ConnectionTest, EndsForAPeerThatStopsInTheMiddleOfARequest) {
+  connect();
+  push(produce(1, -1, std::string(700'000, 'r')).substr(0, 100));
+  EXPECT_GT(memory_used(), 700'000);
+  shard.advance(20s);
+  push("more");
+  shard.advance(20s);
+  EXPECT_FALSE(ended);
+  shard.advance(20s);
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(memory_used(), 0);
+  EXPECT_THAT(log.lines.front().text, HasSubstr("stopped in the middle of a request"));
+}
+
 TEST_F(ConnectionTest, AProduceHoldsItsMemoryUntilItIsDispatched) {
   broker.hold_produce = true;
   connect();
