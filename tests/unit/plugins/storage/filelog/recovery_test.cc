@@ -1,4 +1,6 @@
 // What a start makes of a data directory that was not left in order.
+#include <random>
+
 #include "filelog_subject.h"
 
 #include "plugins/storage/filelog/names.h"
@@ -173,6 +175,40 @@ TEST_F(RecoveryTest, DoesNotFollowARowToNowhere) {
   EXPECT_EQ(open().bounds().end, Offset{9});
   EXPECT_EQ(opened_.bytes_cut, 0u);
   EXPECT_EQ(read_all(), whole_);
+}
+
+TEST_F(RecoveryTest, OpensWhateverTheFileHolds) {
+  std::mt19937_64 random(1);
+  const auto below = [&](std::size_t bound) { return static_cast<std::size_t>(random() % bound); };
+  subject_.lock();
+  for (int round = 0; round < 3000; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    auto content = whole_;
+    for (auto changes = 1 + below(4); changes > 0; --changes) {
+      if (content.empty()) break;
+      const auto at = below(content.size());
+      switch (below(4)) {
+        case 0: content[at] = static_cast<char>(random()); break;
+        case 1: content.erase(at, below(20)); break;
+        case 2: content.insert(at, content.substr(below(content.size()), below(100))); break;
+        default: content.resize(at);
+      }
+    }
+    const TopicPartition partition{"round", round};
+    const auto log_file = "/data/round-" + std::to_string(round) + "/00000000000000000000.log";
+    subject_.write(log_file, content);
+    const auto opened = subject_.open({}, partition);
+    if (!opened) {
+      EXPECT_EQ(opened.error().code, Errc::corrupt);
+      EXPECT_EQ(subject_.content(log_file), content);
+      continue;
+    }
+    const auto kept = subject_.content(log_file);
+    EXPECT_EQ(kept.size() + opened->bytes_cut, content.size());
+    EXPECT_TRUE(content.starts_with(kept));
+    EXPECT_EQ(read_text(subject_, *opened->log, everything_from({0})), kept);
+    EXPECT_TRUE(subject_.run(opened->log->close()));
+  }
 }
 
 TEST_F(RecoveryTest, RemovesItsOwnLeftoversAndNothingElse) {
