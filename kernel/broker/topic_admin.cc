@@ -133,10 +133,14 @@ Task<> KernelBroker::close_topic(std::shared_ptr<const TopicState> topic) {
   co_return {};
 }
 
-// The last two steps of a deletion, which a start repeats if a crash came between them.
+// The last two steps of a deletion, which a start repeats if a crash came between them. A log that
+// another topic of this name has left, when metadata was lost, stays.
 Task<> KernelBroker::remove_topic(std::shared_ptr<const TopicState> topic) {
-  for (const auto& id : partitions_of(*topic)) {
-    auto removed = co_await parts_.storage.remove(id);
+  MR_CO_TRY(const auto logs, co_await parts_.storage.list());
+  for (const auto& log : logs) {
+    if (log.partition.topic != topic->name) continue;
+    if (!log.topic_id.is_none() && log.topic_id != topic->id) continue;
+    auto removed = co_await parts_.storage.remove(log.partition);
     if (!removed && removed.error().code != Errc::not_found) co_return removed.error();
   }
   co_return co_await erase_topic(parts_.coordination, *topic);
