@@ -48,9 +48,13 @@ Task<> start_shard(ShardState& state, Duration interval, Log log) {
   co_return {};
 }
 
-Task<> close_shard(ShardState& state, Log log) {
+// Ends what runs on a shard by itself: maintenance and long polls.
+Task<> quiesce_shard(ShardState& state) {
   state.background().cancel();
-  MR_CO_CHECK(co_await state.running().close());
+  co_return co_await state.running().close();
+}
+
+Task<> close_shard(ShardState& state, Log log) {
   for (const auto& partition : state.all()) {
     auto closed = co_await partition->close();
     if (!closed) {
@@ -245,6 +249,12 @@ Task<> KernelBroker::close() {
   if (!checkpoints) {
     parts_.log.error("checkpoints could not be written",
                      {{"error", to_string(checkpoints.error())}});
+  }
+  // First all shards come to rest, then partitions close: what a poll has posted to another shard
+  // arrives there before the partition goes.
+  for (const auto& state : partitions_.shards()) {
+    auto make = [&state = *state] { return quiesce_shard(state); };
+    MR_CO_CHECK(co_await run_on(state->shard(), std::move(make)));
   }
   for (const auto& state : partitions_.shards()) {
     auto make = [&state = *state, log = parts_.log] { return close_shard(state, log); };

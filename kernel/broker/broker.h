@@ -86,6 +86,7 @@ class KernelBroker final : public Broker {
   Task<> finish_deletions();
   Task<TopicCreated> create_topic(NewTopic wanted, bool validate_only);
   Task<TopicDeleted> delete_topic(TopicName name);
+  Task<std::int64_t> next_producer_id();
   Task<std::shared_ptr<const ClusterState>> create_missing(ShardState& local,
                                                            std::vector<std::string> names);
 
@@ -100,7 +101,7 @@ class KernelBroker final : public Broker {
   std::unique_ptr<Lease> lease_;
   Mutex topic_changes_;
   CancelScope background_;
-  Gate running_;
+  Gate running_;  // what close() waits for: the loops of `background_`, changes in flight
 };
 
 }  // namespace millrace::kernel

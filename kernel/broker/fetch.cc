@@ -53,7 +53,7 @@ Task<std::vector<PartitionFetched>> read_group(ShardState& owner, Group group,
   co_return std::move(fetched);
 }
 
-// What is readable is known from the last read; anything beyond it wakes the poll.
+// [the owner's shard]
 Task<> wait_group(ShardState& owner, Group group, std::vector<Offset> from, Isolation isolation,
                   std::shared_ptr<FetchWaiter> waiter) {
   for (std::size_t at = 0; at < group.size(); ++at) {
@@ -67,12 +67,12 @@ Task<> wait_group(ShardState& owner, Group group, std::vector<Offset> from, Isol
   co_return {};
 }
 
-Task<> forget_group(ShardState& owner, Group group, std::shared_ptr<FetchWaiter> waiter) {
+// [the owner's shard]
+void forget_group(ShardState& owner, const Group& group, const FetchWaiter& waiter) {
   for (const auto& part : group) {
     const auto partition = owner.find(part.topic, part.fetch.partition);
-    if (partition) partition->remove_waiter(*waiter);
+    if (partition) partition->remove_waiter(waiter);
   }
-  co_return {};
 }
 
 PartitionFetched& slot(FetchAnswer& answer, const Part& part) {
@@ -152,16 +152,16 @@ Task<FetchAnswer> read_all(PartitionMap& partitions, const Plan& plan) {
   co_return std::move(answer);
 }
 
-// Registers one waiter with every partition, waits for it or the deadline, and takes it back.
-Task<> wait_for_growth(PartitionMap& partitions, Plan& plan, FetchAnswer& seen, Duration limit) {
-  auto waiter = std::make_shared<FetchWaiter>(plan.local.shard());
+// What is readable is known from the last read; anything beyond it wakes the poll.
+Task<> register_waiter(PartitionMap& partitions, const Plan& plan, const FetchAnswer& seen,
+                       std::shared_ptr<FetchWaiter> waiter) {
   const auto isolation = plan.request.isolation;
   for (std::size_t at = 0; at < plan.groups.size(); ++at) {
     const auto& group = plan.groups[at];
     if (group.empty()) continue;
     std::vector<Offset> from;
     for (const auto& part : group) {
-      const auto& fetched = slot(seen, part);
+      const auto& fetched = seen.topics[part.topic_at].partitions[part.partition_at];
       const auto readable =
           isolation == Isolation::read_committed ? fetched.last_stable : fetched.high_watermark;
       from.push_back(std::max(readable, part.fetch.from));
@@ -172,14 +172,20 @@ Task<> wait_for_growth(PartitionMap& partitions, Plan& plan, FetchAnswer& seen, 
     };
     MR_CO_CHECK(co_await run_on(owner.shard(), std::move(make)));
   }
-  auto grown = co_await with_deadline(waiter->wait(), limit);
+  co_return {};
+}
+
+// Registers one waiter with every partition, waits for it or the deadline, and takes it back, also
+// when the poll was cancelled in between.
+Task<> wait_for_growth(PartitionMap& partitions, Plan& plan, FetchAnswer& seen, Duration limit) {
+  auto waiter = std::make_shared<FetchWaiter>(plan.local.shard());
+  auto grown = co_await register_waiter(partitions, plan, seen, waiter);
+  if (grown) grown = co_await with_deadline(waiter->wait(), limit);
   for (std::size_t at = 0; at < plan.groups.size(); ++at) {
     const auto& group = plan.groups[at];
     if (group.empty()) continue;
     auto& owner = *partitions.shards()[at];
-    owner.shard().post([&owner, group, waiter] {
-      spawn(owner.shard(), forget_group(owner, group, waiter), "fetch");
-    });
+    owner.shard().post([&owner, group, waiter] { forget_group(owner, group, *waiter); });
   }
   if (!grown && grown.error().code != Errc::timed_out) co_return grown.error();
   co_return {};
@@ -225,9 +231,10 @@ Plan make_plan(PartitionMap& partitions, ShardState& local, FetchRequest request
   return plan;
 }
 
-// Runs the poll so that it ends with whoever waits for its answer.
+// Runs the poll so that it ends with whoever waits for its answer, and before the broker closes.
 Task<> run_poll(PartitionMap& partitions, std::unique_ptr<Plan> plan,
                 std::shared_ptr<CancelScope> scope, Resolver<FetchAnswer> done) {
+  MR_CO_TRY(const auto pass, plan->local.running().enter());
   done.on_abandoned([scope] { scope->cancel(); });
   auto polled = co_await poll(partitions, std::move(plan)).within(*scope);
   done.resolve(std::move(polled));
@@ -249,7 +256,7 @@ Call<FetchAnswer> KernelBroker::fetch(Session& session, FetchRequest request) {
       static_cast<std::int32_t>(std::min<std::int64_t>(request.bytes_max, bytes_max));
   auto plan = std::make_unique<Plan>(make_plan(partitions_, local, std::move(request)));
   auto [done, answer] = make_pending<FetchAnswer>();
-  auto scope = std::make_shared<CancelScope>();
+  auto scope = std::make_shared<CancelScope>(&local.background());
   spawn(local.shard(), run_poll(partitions_, std::move(plan), scope, std::move(done)), "fetch");
   return {Pending<>::ready({}), std::move(answer)};
 }

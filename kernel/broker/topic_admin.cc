@@ -161,6 +161,7 @@ Task<> KernelBroker::finish_deletions() {
 }
 
 Task<TopicCreated> KernelBroker::create_topic(NewTopic wanted, bool validate_only) {
+  MR_CO_TRY(const auto pass, running_.enter());
   MR_CO_TRY(auto turn, co_await topic_changes_.lock());
   TopicCreated created{.name = wanted.name, .message = {}, .configs = {}};
   auto planned = plan_topic(wanted, cluster_, config_.defaults, parts_.environment.random());
@@ -195,6 +196,7 @@ Task<TopicCreated> KernelBroker::create_topic(NewTopic wanted, bool validate_onl
 }
 
 Task<TopicDeleted> KernelBroker::delete_topic(TopicName name) {
+  MR_CO_TRY(const auto pass, running_.enter());
   MR_CO_TRY(auto turn, co_await topic_changes_.lock());
   TopicDeleted deleted{.topic = name, .message = {}};
   const auto* known = cluster_.find(name);
@@ -285,12 +287,17 @@ Task<MetadataAnswer> KernelBroker::metadata(Session& session, MetadataRequest re
   co_return describe(*cluster, request, listener);
 }
 
+Task<std::int64_t> KernelBroker::next_producer_id() {
+  MR_CO_TRY(const auto pass, running_.enter());
+  co_return co_await producer_ids_.next();
+}
+
 Task<InitProducerIdAnswer> KernelBroker::init_producer_id(Session&, InitProducerIdRequest request) {
   if (request.transactional_id) {
     // Transactions come with their plugin; no coordinator is loaded.
     co_return InitProducerIdAnswer{.error = ErrorCode::coordinator_not_available};
   }
-  auto make = [this] { return producer_ids_.next(); };
+  auto make = [this] { return next_producer_id(); };
   MR_CO_TRY(const auto id, co_await run_on(control(), std::move(make)));
   co_return InitProducerIdAnswer{.error = ErrorCode::none, .producer_id = id, .producer_epoch = 0};
 }

@@ -163,6 +163,18 @@ TEST_F(FetchTest, APollWhoseTopicIsDeletedEnds) {
   EXPECT_NE((**answer)->topics[0].partitions[0].error, ErrorCode::none);
 }
 
+TEST_F(FetchTest, APollEndsBeforeTheBrokerIsClosed) {
+  create("orders", 2);
+  auto request = fetch_request(
+      "orders", {{.partition = 0, .from = Offset{0}}, {.partition = 1, .from = Offset{0}}});
+  request.wait_max = seconds(30);
+  const auto answer = begin(0, std::move(request));
+  world_.run_for(seconds(1));
+  ASSERT_FALSE(*answer);
+  restart();
+  EXPECT_TRUE(answer->has_value());
+}
+
 TEST_F(FetchTest, ASessionIsNotKept) {
   create("orders", 1);
   auto request = fetch_request("orders", {{.partition = 0, .from = Offset{0}}});

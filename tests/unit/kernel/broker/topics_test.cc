@@ -80,6 +80,31 @@ TEST_F(TopicsTest, CreatedOnDemandOnceForManyWhoAsk) {
   }
 }
 
+TEST_F(TopicsTest, AChangeThatMeetsTheEndOfTheBrokerIsDoneOrRefused) {
+  std::vector<Result<std::vector<TopicCreated>>> answers;
+  const auto ask = [this, &answers]() -> Task<> {
+    NewTopic wanted;
+    wanted.name = "late" + std::to_string(answers.size());
+    CreateTopicsRequest request{.topics = {wanted}, .timeout = {}, .validate_only = false};
+    answers.push_back(co_await broker_->create_topics(session(0), std::move(request)));
+    co_return {};
+  };
+  for (std::size_t round = 0; round < 4; ++round) {
+    auto& home = *node_.shards()[0];
+    home.post([&home, &ask] { spawn(home, ask(), "ask"); });
+    world_.run_for(std::chrono::microseconds(50 * round));
+    restart();
+    ASSERT_EQ(answers.size(), round + 1);
+    ASSERT_TRUE(answers.back());
+    const bool created = answers.back()->at(0).error == ErrorCode::none;
+    const auto topics = metadata(std::nullopt).topics;
+    const auto known = std::ranges::any_of(topics, [&](const TopicInfo& topic) {
+      return topic.topic.name == answers.back()->at(0).name;
+    });
+    EXPECT_EQ(known, created);
+  }
+}
+
 TEST_F(TopicsTest, NotCreatedOnDemandUnlessWanted) {
   const std::vector<TopicName> names{{"demand", {}}};
   EXPECT_EQ(metadata(names).topics[0].error, ErrorCode::unknown_topic_or_partition);
