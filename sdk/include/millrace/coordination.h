@@ -27,7 +27,7 @@ struct Versioned {
 
 struct Write {
   std::string key;
-  std::optional<std::string> value;  ///< none: remove the key
+  std::optional<std::string> value{};  ///< none: remove the key
   Version expected = any_version;
   bool ephemeral = false;  ///< goes with our lease
 };

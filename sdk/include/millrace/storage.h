@@ -21,7 +21,7 @@ struct LogOptions {
   Duration segment_age = std::chrono::hours(168);  // segment.ms
   std::uint64_t index_interval_bytes = 4096;       // index.interval.bytes
   std::uint64_t segment_index_bytes = 10'485'760;  // segment.index.bytes
-  Uuid topic_id;
+  Uuid topic_id{};
 };
 
 /// Batches to append, offsets and leader epoch already assigned in the header. Header and body are

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/batch.h>
+#include <millrace/shard.h>
 #include <millrace/storage.h>
 
 namespace millrace::testing {
