@@ -48,7 +48,7 @@ def broker(broker_kind, tmp_path_factory):
     shared = broker_kind(tmp_path_factory.mktemp("shared"), {"num.partitions": PARTITIONS})
     try:
         yield shared.start()
-        shared.assert_running()
+        shared.end()
     finally:
         shared.close()
 
@@ -59,6 +59,7 @@ def own_broker(broker_kind, tmp_path):
     own = broker_kind(tmp_path / "broker", {"num.partitions": PARTITIONS})
     try:
         yield own.start()
+        own.end()
     finally:
         own.close()
 

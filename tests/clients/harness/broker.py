@@ -106,6 +106,14 @@ class Broker(ABC):
         self.process.wait()
         self.process = None
 
+    def end(self) -> None:
+        """Stops what still runs. It must end cleanly: there a sanitizer that the broker was built
+        with reports leaks and races."""
+        if self.process is not None:
+            self.assert_running()
+            code, _ = self.stop()
+            assert code == self.stop_code, f"stopped with code {code}:\n{self.log_tail()}"
+
     def close(self) -> None:
         if self.process is not None:
             self.kill()
