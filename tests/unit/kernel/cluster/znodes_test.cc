@@ -14,9 +14,8 @@ TEST(ZnodesTest, NamesTheKeysThatKafkaUses) {
 
 TEST(ZnodesTest, ReadsATopicAsKafkaWritesIt) {
   const auto topic = znodes::decode_topic(
-      "orders",
-      R"({"removing_replicas":{},"partitions":{"2":[1],"1":[3,1],"0":[2,3]},)"
-      R"("topic_id":"AAECAwQFBgcICQoLDA0ODw","adding_replicas":{},"version":3})");
+      "orders", R"({"removing_replicas":{},"partitions":{"2":[1],"1":[3,1],"0":[2,3]},)"
+                R"("topic_id":"AAECAwQFBgcICQoLDA0ODw","adding_replicas":{},"version":3})");
   ASSERT_TRUE(topic) << to_string(topic.error());
   ASSERT_EQ(topic->partitions.size(), 3u);
   EXPECT_EQ(topic->partitions[0].replicas, (std::vector<std::int32_t>{2, 3}));
@@ -31,8 +30,7 @@ TEST(ZnodesTest, ReadsATopicFromBeforeTopicIds) {
 }
 
 TEST(ZnodesTest, RefusesPartitionsWithAGap) {
-  const auto topic =
-      znodes::decode_topic("gap", R"({"version":1,"partitions":{"0":[0],"2":[0]}})");
+  const auto topic = znodes::decode_topic("gap", R"({"version":1,"partitions":{"0":[0],"2":[0]}})");
   ASSERT_FALSE(topic);
   EXPECT_EQ(topic.error().code, Errc::corrupt);
   EXPECT_NE(topic.error().detail.find("/brokers/topics/gap"), std::string::npos);
@@ -60,9 +58,8 @@ TEST(ZnodesTest, WritesWhatItReads) {
   ASSERT_EQ(again->partitions.size(), 12u);
   EXPECT_EQ(again->partitions[11].replicas, topic.partitions[11].replicas);
 
-  const BrokerState broker{.id = 4,
-                           .rack = "r1",
-                           .endpoints = {{"kafka", {"::1", 9092}}, {"inside", {"host", 9093}}}};
+  const BrokerState broker{
+      .id = 4, .rack = "r1", .endpoints = {{"kafka", {"::1", 9092}}, {"inside", {"host", 9093}}}};
   const auto broker_again =
       znodes::decode_broker(4, znodes::encode_broker(broker, Timestamp{1000}));
   ASSERT_TRUE(broker_again) << to_string(broker_again.error());

@@ -8,22 +8,28 @@ namespace {
 constexpr Timestamp noon{1'795'953'601'123};
 
 TEST(LogLineTest, HasTimeLevelSubsystemMessageAndFields) {
-  EXPECT_EQ(text_line({noon, LogLevel::warning, "storage.filelog", "recovered",
+  EXPECT_EQ(text_line({noon,
+                       LogLevel::warning,
+                       "storage.filelog",
+                       "recovered",
                        {{"partition", "orders-3"}, {"cut_bytes", 112}}}),
             "2026-11-29T12:00:01.123Z WARN  storage.filelog: recovered partition=orders-3 "
             "cut_bytes=112\n");
 }
 
 TEST(LogLineTest, QuotesWhatWouldReadAsSomethingElse) {
-  EXPECT_EQ(text_line({noon, LogLevel::info, "x", "m",
+  EXPECT_EQ(text_line({noon,
+                       LogLevel::info,
+                       "x",
+                       "m",
                        {{"a", "two words"}, {"b", ""}, {"c", "k=v"}, {"d", "say \"hi\""}}}),
             "2026-11-29T12:00:01.123Z INFO  x: m a=\"two words\" b=\"\" c=\"k=v\" "
             "d=\"say \\\"hi\\\"\"\n");
 }
 
 TEST(LogLineTest, AClientCannotForgeALine) {
-  const auto line = text_line({noon, LogLevel::info, "x", "m\nforged",
-                               {{"client", "evil\n2026 ERROR x: forged\x1b[31m"}}});
+  const auto line = text_line(
+      {noon, LogLevel::info, "x", "m\nforged", {{"client", "evil\n2026 ERROR x: forged\x1b[31m"}}});
   EXPECT_EQ(std::ranges::count(line, '\n'), 1);
   EXPECT_EQ(line.find('\x1b'), std::string::npos);
 }
