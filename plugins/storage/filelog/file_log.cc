@@ -33,7 +33,8 @@ FileLog::FileLog(Environment& environment, Shard& shard, std::string folder, Log
       segments_(std::move(recovered.segments)),
       start_(recovered.start),
       end_(recovered.end),
-      recovery_point_(recovered.end) {
+      recovery_point_(recovered.end),
+      as_closed_(recovered.as_closed) {
   mark_->recovery_point = recovery_point_.value;
 }
 
@@ -86,6 +87,7 @@ Result<Ticket> FileLog::append(std::span<const BatchParts> batches) {
     if (broken) failed_ = appended.error();
     return appended.error();
   }
+  as_closed_ = false;
   end_ = active().end();
   return Ticket{++tickets_};
 }
@@ -100,6 +102,7 @@ Result<> FileLog::roll() {
   active().complete(end_);
   segments_.push_back(std::move(segment));
   folder_changed_ = true;
+  as_closed_ = false;
   spawn(shard_, flush_rolled(), "flush of a rolled segment of " + folder_);
   return {};
 }
@@ -251,7 +254,7 @@ Task<> FileLog::close() {
   if (closed_) co_return {};
   MR_CO_CHECK(co_await background_.close());
   MR_CO_CHECK(usable());
-  active().complete({});
+  if (!as_closed_) active().complete({});
   while (recovery_point_ < end_ || folder_changed_ ||
          std::ranges::any_of(segments_, [](const auto& segment) { return segment->dirty(); })) {
     MR_CO_CHECK(usable());
@@ -273,6 +276,7 @@ Task<> FileLog::close() {
 // Before a tail goes, the checkpoint must not claim it: what replaces it would count as checked.
 Result<> FileLog::forget_durable(Offset from) {
   ++cuts_;
+  as_closed_ = false;
   if (recovery_point_ <= from) return {};
   recovery_point_ = from;
   mark_->recovery_point = from.value;

@@ -93,6 +93,7 @@ class FileLog final : public PartitionLog {
   std::uint64_t cuts_ = 0;  // truncations so far: a flush that was overtaken by one proves nothing
   std::optional<Error> failed_;  // what is on disk is unknown: nothing is written any more
   bool folder_changed_ = false;
+  bool as_closed_;  // nothing has changed since a clean close: there is nothing to close
   bool closed_ = false;
   bool flushing_ = false;
   Event flushed_;

@@ -247,6 +247,7 @@ Result<> Recovery::settle() {
     log_.end = log_.start;
   }
   log_.checked_from = std::min(log_.checked_from, log_.end);
+  log_.as_closed = request_.clean && log_.bytes_cut == 0 && log_.segments.back()->indexed();
   // What was read may still be in the page cache alone.
   for (const auto& segment : log_.segments) {
     if (!segment->dirty()) continue;

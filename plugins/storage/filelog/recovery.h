@@ -32,6 +32,7 @@ struct RecoveredLog {
   Offset start;
   Offset end;
   bool created = false;
+  bool as_closed = false;  ///< everything, indexes too, is on disk as a clean close left it
   Offset checked_from;
   std::uint64_t bytes_cut = 0;
   std::string cut_reason;

@@ -110,6 +110,8 @@ class Segment {
   std::uint64_t scan_for(Timestamp time) const;
   const std::shared_ptr<File>& file() const noexcept { return log_; }
 
+  /// Its indexes were read from their files, whole.
+  bool indexed() const noexcept { return indexes_sound_; }
   bool dirty() const noexcept { return dirty_; }
   void set_dirty(bool dirty) noexcept { dirty_ = dirty; }
   SyncPlan plan_sync() const;

@@ -108,6 +108,19 @@ TEST_F(FileLogTest, WritesNothingMoreOnceAFlushHasFailed) {
   log_.reset();
 }
 
+TEST_F(FileLogTest, AnIdleLogClosesWithoutTheDisk) {
+  append_batch(open(), 3);
+  for (int run = 0; run < 2; ++run) {
+    subject_.close(log_);
+    subject_.close_storage();
+    subject_.restart();
+    subject_.lock();
+    open();
+  }
+  subject_.disk().fail_syncs(true);
+  subject_.close(log_);
+}
+
 TEST_F(FileLogTest, FlushesThatWaitShareOne) {
   auto& log = open();
   append_batch(log, 3);
