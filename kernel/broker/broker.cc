@@ -242,9 +242,14 @@ Task<> KernelBroker::write_checkpoints() {
   co_return {};
 }
 
+// Goes on after a failure, so that every shard is closed; the first one is answered.
 Task<> KernelBroker::close() {
+  Result<> first_failure;
+  const auto keep = [&first_failure](Result<> result) {
+    if (!result && first_failure) first_failure = std::move(result);
+  };
   background_.cancel();
-  MR_CO_CHECK(co_await running_.close());
+  keep(co_await running_.close());
   auto checkpoints = co_await write_checkpoints();
   if (!checkpoints) {
     parts_.log.error("checkpoints could not be written",
@@ -254,15 +259,15 @@ Task<> KernelBroker::close() {
   // arrives there before the partition goes.
   for (const auto& state : partitions_.shards()) {
     auto make = [&state = *state] { return quiesce_shard(state); };
-    MR_CO_CHECK(co_await run_on(state->shard(), std::move(make)));
+    keep(co_await run_on(state->shard(), std::move(make)));
   }
   for (const auto& state : partitions_.shards()) {
     auto make = [&state = *state, log = parts_.log] { return close_shard(state, log); };
-    MR_CO_CHECK(co_await run_on(state->shard(), std::move(make)));
+    keep(co_await run_on(state->shard(), std::move(make)));
   }
-  MR_CO_CHECK(co_await parts_.storage.close());
+  keep(co_await parts_.storage.close());
   lease_.reset();
-  co_return {};
+  co_return first_failure;
 }
 
 std::unique_ptr<Session> KernelBroker::open_session(const ClientInfo& client) {

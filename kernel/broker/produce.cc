@@ -69,7 +69,7 @@ Task<> produce_group(ShardState& owner, Shard& home, std::shared_ptr<ProduceCall
   for (auto& part : parts) {
     const auto number = part.records.partition;
     auto partition = owner.find(part.topic, number);
-    auto appended = partition ? partition->produce(std::move(part.records), context)
+    auto appended = partition ? partition->produce(part.records, context)
                               : refuse(number, ErrorCode::not_leader_or_follower);
     running.push_back({number, std::move(partition), std::move(appended)});
   }

@@ -18,9 +18,9 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::int32_t fetch_bytes_max = 8 * 1024 * 1024;
+constexpr std::int32_t fetch_bytes_max = 8 << 20;
 constexpr std::int32_t fetch_wait_ms = 500;
-constexpr std::size_t records_bytes_max = 256 * 1024 * 1024;
+constexpr std::size_t records_bytes_max = std::size_t{256} << 20;
 
 struct Arguments {
   std::string topic;

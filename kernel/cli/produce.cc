@@ -15,7 +15,7 @@ namespace millrace::kernel::cli {
 
 namespace {
 
-constexpr std::size_t batch_bytes_max = 512 * 1024;
+constexpr std::size_t batch_bytes_max = std::size_t{512} << 10;
 constexpr std::int32_t produce_timeout_ms = 30'000;
 
 struct Arguments {

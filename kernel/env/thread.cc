@@ -1,8 +1,8 @@
 #include "kernel/env/thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 
+#include <csignal>
 #include <system_error>
 
 namespace millrace::kernel {
