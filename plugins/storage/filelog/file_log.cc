@@ -35,7 +35,7 @@ FileLog::FileLog(Environment& environment, Shard& shard, std::string folder, Log
       end_(recovered.end),
       recovery_point_(recovered.end),
       as_closed_(recovered.as_closed) {
-  mark_->recovery_point = recovery_point_.value;
+  *mark_->recovery_point = recovery_point_.value;
 }
 
 Result<> FileLog::usable() const {
@@ -240,7 +240,7 @@ Task<> FileLog::flush_all() {
   if (cuts != cuts_) co_return {};
   for (std::size_t at = 0; at < dirty.size(); ++at) dirty[at]->synced(plans[at]);
   recovery_point_ = std::max(recovery_point_, target);
-  mark_->recovery_point = recovery_point_.value;
+  *mark_->recovery_point = recovery_point_.value;
   co_return {};
 }
 
@@ -279,7 +279,7 @@ Result<> FileLog::forget_durable(Offset from) {
   as_closed_ = false;
   if (recovery_point_ <= from) return {};
   recovery_point_ = from;
-  mark_->recovery_point = from.value;
+  *mark_->recovery_point = from.value;
   return lower_recovery_point_(from);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,18 +17,22 @@
 
 namespace millrace::filelog {
 
+/// The offset below which a log is on disk, as far as this process knows; -1 before it is opened.
+/// Outlives the log, for the next one who opens it.  [any thread]
+using KnownDurable = std::atomic<std::int64_t>;
+
 /// Held by a log from before it is opened until it is closed; the storage watches it.  [any thread]
 class OpenMark {
  public:
-  explicit OpenMark(std::shared_ptr<std::atomic<unsigned>> lost) : lost_(std::move(lost)) {}
+  OpenMark(std::shared_ptr<KnownDurable> known, std::shared_ptr<std::atomic<unsigned>> lost)
+      : recovery_point(std::move(known)), lost_(std::move(lost)) {}
   ~OpenMark() {
     if (!closed_clean) ++*lost_;
   }
   OpenMark(const OpenMark&) = delete;
   OpenMark& operator=(const OpenMark&) = delete;
 
-  /// What a checkpoint may claim to be on disk.
-  std::atomic<std::int64_t> recovery_point = 0;
+  const std::shared_ptr<KnownDurable> recovery_point;
   /// A close has brought everything to the disk. Else the log counts as lost.
   std::atomic<bool> closed_clean = false;
 

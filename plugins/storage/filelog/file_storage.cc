@@ -1,5 +1,7 @@
 #include "file_storage.h"
 
+#include <algorithm>
+
 #include "names.h"
 #include "recovery.h"
 #include "text.h"
@@ -94,8 +96,8 @@ Result<> FileStorage::give_folder_back() {
   const std::lock_guard lock(mutex_);
   if (!owned_) return {};
   bool clean = *lost_ == 0;
-  for (const auto& [partition, mark] : opened_) {
-    if (!mark.expired()) {
+  for (const auto& [partition, use] : opened_) {
+    if (!use.mark.expired()) {
       return Error{Errc::conflict, say(folder_, ": ", to_string(partition), " is still open")};
     }
   }
@@ -121,7 +123,7 @@ Task<Opened> FileStorage::open(TopicPartition partition, LogOptions options) {
   MR_CO_TRY(auto mark, mark_open(partition, clean));
   // The work holds the mark too: a cancelled open ends when its recovery does.
   auto work = [this, partition, options, clean, mark] {
-    return recover_log(partition, options, clean);
+    return recover_log(partition, options, clean, Offset{*mark->recovery_point});
   };
   MR_CO_TRY(auto recovered, co_await on_worker(environment_.workers(), std::move(work)));
   Opened opened{.created = recovered.created,
@@ -141,18 +143,20 @@ Result<std::shared_ptr<OpenMark>> FileStorage::mark_open(const TopicPartition& p
   const std::lock_guard lock(mutex_);
   if (!owned_) return Error{Errc::internal, folder_ + ": not locked"};
   const auto [place, first_time] = opened_.try_emplace(partition);
-  if (!place->second.expired()) {
+  auto& use = place->second;
+  if (!use.mark.expired()) {
     return Error{Errc::conflict, say(folder_, ": ", to_string(partition), " is open already")};
   }
   clean = started_clean_ && first_time;
-  auto mark = std::make_shared<OpenMark>(lost_);
-  place->second = mark;
+  auto mark = std::make_shared<OpenMark>(use.known_durable, lost_);
+  use.mark = mark;
   return mark;
 }
 
 Result<RecoveredLog> FileStorage::recover_log(const TopicPartition& partition,
-                                              const LogOptions& options, bool clean) {
-  const RecoveryRequest request{
+                                              const LogOptions& options, bool clean,
+                                              Offset known_durable) {
+  RecoveryRequest request{
       .data_folder = folder_,
       .partition = partition,
       .options = options,
@@ -161,6 +165,10 @@ Result<RecoveredLog> FileStorage::recover_log(const TopicPartition& partition,
       .log_start = checkpoints_.find(CheckpointKind::log_start, partition),
       .now = environment_.clock().wall(),
   };
+  // What this process has flushed itself may be more than was checkpointed.
+  if (request.recovery_point) {
+    request.recovery_point = std::max(*request.recovery_point, known_durable);
+  }
   MR_TRY(auto recovered, recover(environment_.files(), request));
   if (!request.recovery_point || *request.recovery_point > recovered.end) {
     // From now on a crash leaves a log whose recovery point is known.
@@ -181,7 +189,7 @@ Result<> FileStorage::remove_folder(const TopicPartition& partition) {
     const std::lock_guard lock(mutex_);
     const auto opened = opened_.find(partition);
     if (opened != opened_.end()) {
-      if (!opened->second.expired()) {
+      if (!opened->second.mark.expired()) {
         return Error{Errc::conflict, say(folder_, ": ", to_string(partition),
                                          " is open; close it before it is removed")};
       }
@@ -202,8 +210,9 @@ Result<> FileStorage::remove_folder(const TopicPartition& partition) {
 Offset FileStorage::claimable(const PartitionOffset& wanted) {
   const std::lock_guard lock(mutex_);
   const auto opened = opened_.find(wanted.partition);
-  const auto mark = opened == opened_.end() ? nullptr : opened->second.lock();
-  return mark ? std::min(wanted.offset, Offset{mark->recovery_point}) : wanted.offset;
+  if (opened == opened_.end()) return wanted.offset;
+  const Offset known{*opened->second.known_durable};
+  return known.value < 0 ? wanted.offset : std::min(wanted.offset, known);
 }
 
 Task<> FileStorage::checkpoint(CheckpointKind kind, std::vector<PartitionOffset> offsets) {

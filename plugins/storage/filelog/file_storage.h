@@ -41,7 +41,7 @@ class FileStorage final : public Storage {
   Result<std::vector<FoundPartition>> find_partitions();
   Result<std::shared_ptr<OpenMark>> mark_open(const TopicPartition& partition, bool& clean);
   Result<RecoveredLog> recover_log(const TopicPartition& partition, const LogOptions& options,
-                                   bool clean);
+                                   bool clean, Offset known_durable);
   Offset claimable(const PartitionOffset& wanted);
   Result<> remove_folder(const TopicPartition& partition);
   Result<> give_folder_back();
@@ -57,8 +57,12 @@ class FileStorage final : public Storage {
   std::mutex mutex_;
   std::unique_ptr<FileSystem::Lock> owned_;
   bool started_clean_ = false;
+  struct Use {
+    std::weak_ptr<OpenMark> mark;  ///< expired while nobody has it open
+    std::shared_ptr<KnownDurable> known_durable = std::make_shared<KnownDurable>(-1);
+  };
   /// Every partition that was opened since the start; the others are as the last stop left them.
-  std::map<TopicPartition, std::weak_ptr<OpenMark>> opened_;
+  std::map<TopicPartition, Use> opened_;
   /// Logs that ended without a clean close.
   const std::shared_ptr<std::atomic<unsigned>> lost_ = std::make_shared<std::atomic<unsigned>>(0);
 };
