@@ -1,5 +1,7 @@
 #include "journal.h"
 
+#include <optional>
+
 #include <millrace/bytes.h>
 
 namespace millrace::standalone {
@@ -73,6 +75,23 @@ class BodyReader {
   Bytes left_;
 };
 
+// The entry at the front of `bytes`, checked; none when there is no whole, sound one.
+struct Entry {
+  std::vector<Change> changes;
+  std::uint64_t bytes = 0;
+};
+std::optional<Entry> read_entry(Bytes bytes) {
+  if (bytes.size() < entry_head_bytes) return std::nullopt;
+  const std::uint64_t body_bytes = load_be<std::uint32_t>(bytes.data());
+  // No commit is empty; zeros are a tail that never reached the disk.
+  if (body_bytes == 0 || body_bytes > bytes.size() - entry_head_bytes) return std::nullopt;
+  const auto body = bytes.subspan(entry_head_bytes, body_bytes);
+  if (crc32c(body) != load_be<std::uint32_t>(bytes.data() + 4)) return std::nullopt;
+  Entry entry{.changes = {}, .bytes = entry_head_bytes + body_bytes};
+  if (!BodyReader(body).read(entry.changes)) return std::nullopt;
+  return entry;
+}
+
 // The whole entries at the front of a file.
 struct Scan {
   std::uint64_t bytes_good = 0;
@@ -81,22 +100,14 @@ struct Scan {
 
 Scan scan(Bytes content, const std::function<void(std::vector<Change>)>& each) {
   Scan result;
-  while (content.size() - result.bytes_good >= entry_head_bytes) {
-    const auto rest = content.subspan(result.bytes_good);
-    const std::uint64_t body_bytes = load_be<std::uint32_t>(rest.data());
-    const auto entry_bytes = entry_head_bytes + body_bytes;
-    if (entry_bytes > rest.size()) return result;
-    const auto body = rest.subspan(entry_head_bytes, body_bytes);
-    std::vector<Change> changes;
-    const bool good =
-        crc32c(body) == load_be<std::uint32_t>(rest.data() + 4) && BodyReader(body).read(changes);
-    if (!good) {
-      // Bytes of a last entry that never reached the disk read as others, often zeros.
-      result.corrupt = entry_bytes < rest.size() && body_bytes > 0;
-      return result;
-    }
-    each(std::move(changes));
-    result.bytes_good += entry_bytes;
+  while (auto entry = read_entry(content.subspan(result.bytes_good))) {
+    each(std::move(entry->changes));
+    result.bytes_good += entry->bytes;
+  }
+  // A torn entry is the last. Where a length is damaged, what it says is of no use, so what follows
+  // is looked for at every byte.
+  for (auto at = result.bytes_good + 1; at < content.size() && !result.corrupt; ++at) {
+    result.corrupt = read_entry(content.subspan(at)).has_value();
   }
   return result;
 }

@@ -75,17 +75,34 @@ TEST_F(JournalTest, CutsATornTailWhereverItIsTorn) {
   }
 }
 
+// Wherever the damage is: in a length too, which then points behind the end of the file.
 TEST_F(JournalTest, RefusesDamageWithMoreBehindItAndChangesNothing) {
   auto journal = opened();
   ASSERT_TRUE(journal->append(set("/a", "one")));
+  const auto first_entry_bytes = journal->bytes();
   ASSERT_TRUE(journal->append(set("/b", "two")));
   const auto bytes = file_bytes();
-  ASSERT_TRUE(disk.flip_bit(path, 9));
-  const auto damaged = open();
-  ASSERT_FALSE(damaged);
-  EXPECT_EQ(damaged.error().code, Errc::corrupt);
-  EXPECT_THAT(damaged.error().detail, HasSubstr("the entry at byte 0 is damaged"));
-  EXPECT_EQ(file_bytes(), bytes);
+  for (std::uint64_t at = 0; at < first_entry_bytes; ++at) {
+    ASSERT_TRUE(disk.flip_bit(path, at));
+    const auto damaged = open();
+    ASSERT_FALSE(damaged) << "byte " << at;
+    EXPECT_EQ(damaged.error().code, Errc::corrupt);
+    EXPECT_THAT(damaged.error().detail, HasSubstr("the entry at byte 0 is damaged"));
+    EXPECT_EQ(file_bytes(), bytes);
+    ASSERT_TRUE(disk.flip_bit(path, at));
+  }
+  EXPECT_TRUE(open());
+}
+
+TEST_F(JournalTest, TakesZerosAtTheEndForATornTail) {
+  auto journal = opened();
+  ASSERT_TRUE(journal->append(set("/a", "one")));
+  const auto whole = journal->bytes();
+  cut(whole + 100);
+  const auto again = open();
+  ASSERT_TRUE(again) << to_string(again.error());
+  EXPECT_EQ(again->bytes_cut, 100u);
+  EXPECT_EQ(value("/a"), "one");
 }
 
 TEST_F(JournalTest, TakesAFailedWriteBack) {
