@@ -27,7 +27,11 @@ def sound_requests(topic: str) -> list[bytes]:
     return [
         api_versions_request(1)[4:],
         request(API_METADATA, 1, struct.pack(">i", 1) + name),
-        request(API_LIST_OFFSETS, 1, struct.pack(">ii", -1, 1) + name + struct.pack(">iiq", 1, 0, -1)),
+        request(
+            API_LIST_OFFSETS,
+            1,
+            struct.pack(">ii", -1, 1) + name + struct.pack(">iiq", 1, 0, -1),
+        ),
         request(
             API_PRODUCE,
             3,
