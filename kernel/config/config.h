@@ -66,7 +66,7 @@ struct BrokerSettings {
   std::int32_t id = 0;
   std::string data;
   std::string rack;
-  unsigned shards = 0;  ///< 0: one per core, up to a bound
+  unsigned shards = 0;  ///< 0: one for two cores, up to a bound
   std::uint64_t memory_bytes = 0;
 };
 

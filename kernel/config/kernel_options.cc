@@ -49,7 +49,7 @@ constexpr MillraceOption broker_table[] = {
     text("data", "/var/lib/millrace/data", nullptr, "Folder that holds the logs of partitions."),
     text("rack", "", nullptr, "Where this broker stands; replicas are spread over racks."),
     integer("shards", nullptr, "0", 0, shards_max,
-            "Threads that own connections and partitions; 0: one per core, up to a bound."),
+            "Threads that own connections and partitions; 0: one for two cores, up to a bound."),
     integer("memory", "bytes", "268435456", memory_bytes_min, memory_bytes_max,
             "Memory for requests in flight; beyond it connections are not read from."),
     end_of_list};

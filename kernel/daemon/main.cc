@@ -61,7 +61,8 @@ Exit exit_of(const Engine& engine, const Error& error) {
 
 unsigned shards_of(const BrokerSettings& settings) {
   if (settings.shards > 0) return settings.shards;
-  return std::clamp(std::thread::hardware_concurrency(), 1U, shards_default_max);
+  // The other half of the cores is for workers, the system's network and what else runs there.
+  return std::clamp(std::thread::hardware_concurrency() / 2, 1U, shards_default_max);
 }
 
 Exit serve(Plan plan, RealEnvironment& environment, LogSink& sink, Metrics& metrics,

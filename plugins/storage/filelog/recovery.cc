@@ -241,7 +241,13 @@ Result<> Recovery::settle() {
   log_.start = log_.segments.front()->base();
   if (request_.log_start) log_.start = std::max(log_.start, *request_.log_start);
   if (log_.start > log_.end) {
-    for (const auto& segment : log_.segments) MR_CHECK(remove_segment(segment->base()));
+    // Records below the start were deleted; those between have not reached the disk.
+    log_.cut_reason += say(log_.cut_reason.empty() ? "" : "; ", "the log ends at ", log_.end.value,
+                           ", below its start ", log_.start.value, " in the checkpoint: emptied");
+    for (const auto& segment : log_.segments) {
+      log_.bytes_cut += segment->bytes();
+      MR_CHECK(remove_segment(segment->base()));
+    }
     log_.segments.clear();
     MR_CHECK(begin_at(log_.start));
     log_.end = log_.start;
