@@ -306,6 +306,8 @@ TEST_F(RecoveryTest, BeginsAtALogStartThatIsBeyondWhatIsLeft) {
   EXPECT_EQ(open().bounds().start, Offset{7});
   EXPECT_EQ(opened_.log->bounds().end, Offset{7});
   EXPECT_THAT(subject_.names(orders_folder), ::testing::ElementsAre("00000000000000000007.log"));
+  EXPECT_EQ(opened_.bytes_cut, a_.size());
+  EXPECT_THAT(opened_.cut_reason, HasSubstr("below its start"));
 }
 
 TEST_F(RecoveryTest, FinishesRemovingAPartition) {
