@@ -1,8 +1,6 @@
 // The broker's life: join, open, announce, run, close.
 #include "kernel/broker/broker.h"
 
-#include <charconv>
-
 #include "kernel/broker/session.h"
 #include "kernel/cluster/topics.h"
 #include "kernel/cluster/znodes.h"
@@ -66,11 +64,6 @@ Task<> close_shard(ShardState& state, Log log) {
   co_return {};
 }
 
-Task<> publish_on(ShardState& state, std::shared_ptr<const ClusterState> cluster) {
-  state.publish(std::move(cluster));
-  co_return {};
-}
-
 Task<> hold_on(ShardState& state, TopicPartition id, bool held) {
   const auto partition = state.find(id.topic, id.partition);
   if (!partition) co_return Error{Errc::not_found, to_string(id) + " is not here"};
@@ -84,37 +77,24 @@ KernelBroker::KernelBroker(BrokerParts parts, BrokerConfig config)
     : parts_(std::move(parts)),
       config_(std::move(config)),
       partitions_(parts_.environment, config_.memory_bytes),
+      cluster_(parts_, config_, partitions_),
+      topics_(parts_, config_, partitions_, cluster_),
+      admin_(parts_, topics_),
       producer_ids_(parts_.coordination, config_.id) {}
 
 KernelBroker::~KernelBroker() = default;
 
-std::string KernelBroker::default_of(const std::string& name, std::string_view fallback) const {
-  const auto found = config_.defaults.find(name);
-  return found == config_.defaults.end() ? std::string(fallback) : found->second;
-}
-
-std::int64_t KernelBroker::number_of(const std::string& name, std::int64_t fallback) const {
-  const auto text = default_of(name, "");
-  std::int64_t number = fallback;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
 Task<> KernelBroker::open() {
   MR_CO_CHECK(co_await parts_.storage.lock());
-  MR_CO_TRY(lease_, co_await parts_.coordination.join(Member{config_.id}));
-  MR_CO_CHECK(co_await load_cluster_id());
-  MR_CO_CHECK(co_await become_controller());
-  MR_CO_TRY(auto topics, co_await read_topics(parts_.coordination));
-  for (auto& topic : topics) cluster_.put(std::move(topic));
-  MR_CO_CHECK(co_await finish_deletions());
+  MR_CO_CHECK(co_await cluster_.join());
+  MR_CO_CHECK(co_await topics_.finish_deletions());
   MR_CO_CHECK(co_await warn_of_strays());
 
   std::size_t partitions = 0;
   Recovery recovery;
-  const auto known = cluster_.topics;
+  const auto known = cluster_.state().topics;
   for (const auto& [name, topic] : known) {
-    MR_CO_TRY(const auto opened, co_await open_topic(topic));
+    MR_CO_TRY(const auto opened, co_await topics_.open_all(topic));
     partitions += topic->partitions.size();
     recovery.offsets_checked += opened.offsets_checked;
     recovery.bytes_cut += opened.bytes_cut;
@@ -126,54 +106,11 @@ Task<> KernelBroker::open() {
   co_return {};
 }
 
-Task<> KernelBroker::load_cluster_id() {
-  const std::string key(znodes::cluster_id);
-  auto node = co_await parts_.coordination.get(key);
-  if (!node && node.error().code == Errc::not_found) {
-    const auto id = to_string(parts_.environment.random().uuid());
-    std::vector<Write> writes;
-    writes.push_back(
-        {.key = key, .value = znodes::encode_cluster_id(id), .expected = must_not_exist});
-    auto written = co_await parts_.coordination.commit(std::move(writes));
-    if (!written && written.error().code != Errc::conflict) co_return written.error();
-    node = co_await parts_.coordination.get(key);
-  }
-  if (!node) co_return node.error();
-  MR_CO_TRY(cluster_.cluster_id, znodes::decode_cluster_id(node->value));
-  co_return {};
-}
-
-// Until there are several brokers, whoever starts is the controller.
-Task<> KernelBroker::become_controller() {
-  const std::string epoch_key(znodes::controller_epoch);
-  Version expected = must_not_exist;
-  controller_epoch_ = 1;
-  auto node = co_await parts_.coordination.get(epoch_key);
-  if (node) {
-    std::int32_t before = 0;
-    std::from_chars(node->value.data(), node->value.data() + node->value.size(), before);
-    controller_epoch_ = before + 1;
-    expected = node->version;
-  } else if (node.error().code != Errc::not_found) {
-    co_return node.error();
-  }
-  std::vector<Write> writes;
-  writes.push_back(
-      {.key = epoch_key, .value = std::to_string(controller_epoch_), .expected = expected});
-  const auto now = parts_.environment.clock().wall();
-  writes.push_back({.key = std::string(znodes::controller),
-                    .value = znodes::encode_controller(config_.id, now),
-                    .ephemeral = true});
-  MR_CO_CHECK(co_await parts_.coordination.commit(std::move(writes)));
-  cluster_.controller_id = config_.id;
-  co_return {};
-}
-
 // A folder that no topic claims is left alone: metadata may be what is damaged.
 Task<> KernelBroker::warn_of_strays() {
   MR_CO_TRY(const auto found, co_await parts_.storage.list());
   for (const auto& one : found) {
-    const auto* topic = cluster_.find(one.partition.topic);
+    const auto* topic = cluster_.state().find(one.partition.topic);
     const auto number = static_cast<std::size_t>(one.partition.partition);
     if (topic && number < topic->partitions.size()) continue;
     parts_.log.warning("a log belongs to no known topic; it is left as it is",
@@ -183,19 +120,10 @@ Task<> KernelBroker::warn_of_strays() {
 }
 
 Task<> KernelBroker::announce(std::vector<Endpoint> endpoints) {
-  BrokerState self{.id = config_.id, .rack = config_.rack, .endpoints = {}};
-  for (const auto& endpoint : endpoints) {
-    self.endpoints.emplace(endpoint.listener, endpoint.advertised);
-  }
-  std::vector<Write> writes;
-  writes.push_back({.key = znodes::broker(config_.id),
-                    .value = znodes::encode_broker(self, parts_.environment.clock().wall()),
-                    .ephemeral = true});
-  MR_CO_CHECK(co_await parts_.coordination.commit(std::move(writes)));
-  cluster_.brokers[config_.id] = std::move(self);
-  MR_CO_CHECK(co_await publish());
+  MR_CO_CHECK(co_await cluster_.announce(endpoints));
 
-  const std::chrono::milliseconds interval(number_of("log.retention.check.interval.ms", 300'000));
+  const std::chrono::milliseconds interval(
+      config_.number_of("log.retention.check.interval.ms", 300'000));
   for (const auto& state : partitions_.shards()) {
     auto make = [&state = *state, interval, log = parts_.log] {
       return start_shard(state, interval, log);
@@ -203,15 +131,6 @@ Task<> KernelBroker::announce(std::vector<Endpoint> endpoints) {
     MR_CO_CHECK(co_await run_on(state->shard(), std::move(make)));
   }
   spawn(control(), checkpoint_loop(), "checkpoints", &background_);
-  co_return {};
-}
-
-Task<> KernelBroker::publish() {
-  const auto snapshot = std::make_shared<const ClusterState>(cluster_);
-  for (const auto& state : partitions_.shards()) {
-    auto make = [&state = *state, snapshot] { return publish_on(state, snapshot); };
-    MR_CO_CHECK(co_await run_on(state->shard(), std::move(make)));
-  }
   co_return {};
 }
 
@@ -249,6 +168,7 @@ Task<> KernelBroker::close() {
     if (!result && first_failure) first_failure = std::move(result);
   };
   background_.cancel();
+  keep(co_await cluster_.close());
   keep(co_await running_.close());
   auto checkpoints = co_await write_checkpoints();
   if (!checkpoints) {
@@ -266,7 +186,7 @@ Task<> KernelBroker::close() {
     keep(co_await run_on(state->shard(), std::move(make)));
   }
   keep(co_await parts_.storage.close());
-  lease_.reset();
+  cluster_.leave();
   co_return first_failure;
 }
 
@@ -282,6 +202,21 @@ Task<> KernelBroker::hold_high_watermark(TopicPartition partition, bool held) {
   auto& owner = partitions_.owner_of(partition.topic, partition.partition);
   auto make = [&owner, partition, held] { return hold_on(owner, partition, held); };
   co_return co_await run_on(owner.shard(), std::move(make));
+}
+
+Task<std::int64_t> KernelBroker::next_producer_id() {
+  MR_CO_TRY(const auto pass, running_.enter());
+  co_return co_await producer_ids_.next();
+}
+
+Task<InitProducerIdAnswer> KernelBroker::init_producer_id(Session&, InitProducerIdRequest request) {
+  if (request.transactional_id) {
+    // Transactions come with their plugin; no coordinator is loaded.
+    co_return InitProducerIdAnswer{.error = ErrorCode::coordinator_not_available};
+  }
+  auto make = [this] { return next_producer_id(); };
+  MR_CO_TRY(const auto id, co_await run_on(control(), std::move(make)));
+  co_return InitProducerIdAnswer{.error = ErrorCode::none, .producer_id = id, .producer_epoch = 0};
 }
 
 }  // namespace millrace::kernel

@@ -251,7 +251,7 @@ Call<FetchAnswer> KernelBroker::fetch(Session& session, FetchRequest request) {
     FetchAnswer unknown{.error = ErrorCode::fetch_session_id_not_found, .topics = {}};
     return {Pending<>::ready({}), Pending<FetchAnswer>::ready(std::move(unknown))};
   }
-  const auto bytes_max = number_of("fetch.max.bytes", 57'671'680);
+  const auto bytes_max = config_.number_of("fetch.max.bytes", 57'671'680);
   request.bytes_max =
       static_cast<std::int32_t>(std::min<std::int64_t>(request.bytes_max, bytes_max));
   auto plan = std::make_unique<Plan>(make_plan(partitions_, local, std::move(request)));

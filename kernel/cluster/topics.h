@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <millrace/broker.h>
+#include <millrace/admin.h>
 #include <millrace/coordination.h>
 #include <millrace/environment.h>
 

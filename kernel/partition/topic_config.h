@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include <millrace/broker.h>
+#include <millrace/admin.h>
 #include <millrace/options.h>
 #include <millrace/result.h>
 #include <millrace/storage.h>

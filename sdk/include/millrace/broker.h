@@ -1,5 +1,6 @@
 // What a transport calls: the broker's services in terms of the log, with no version numbers and no
-// wire format. Calls are made on the connection's shard, and answered there.
+// wire format. Here is the data path; what administers is in <millrace/admin.h>. Calls are made on
+// the connection's shard, and answered there.
 //
 // Two stages: a call is first `dispatched` (its place in every partition is fixed: the connection
 // may start its next request), then `done`. A transport that awaits `dispatched` before it decodes
@@ -8,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -224,42 +224,6 @@ struct MetadataAnswer {
   std::vector<TopicInfo> topics;
 };
 
-// ---- topics ----
-
-struct NewTopic {
-  std::string name;
-  std::int32_t partitions = -1;          ///< -1: num.partitions
-  std::int16_t replication_factor = -1;  ///< -1: default.replication.factor
-  std::map<std::int32_t, std::vector<std::int32_t>> assignments;
-  std::vector<std::pair<std::string, std::optional<std::string>>> configs;
-};
-struct CreateTopicsRequest {
-  std::vector<NewTopic> topics;
-  Duration timeout{};
-  bool validate_only = false;
-};
-struct ConfigInfo {
-  std::string name;
-  std::optional<std::string> value;
-  bool read_only = false;
-  std::int8_t source = 5;  ///< KIP-226: 1 topic, 5 default
-  bool sensitive = false;
-};
-struct TopicCreated {
-  std::string name;
-  Uuid id;
-  ErrorCode error = ErrorCode::none;
-  std::string message;
-  std::int32_t partitions = -1;
-  std::int16_t replication_factor = -1;
-  std::vector<ConfigInfo> configs;
-};
-struct TopicDeleted {
-  TopicName topic;
-  ErrorCode error = ErrorCode::none;
-  std::string message;
-};
-
 // ---- producers ----
 
 struct InitProducerIdRequest {
@@ -273,6 +237,8 @@ struct InitProducerIdAnswer {
   std::int64_t producer_id = -1;
   std::int16_t producer_epoch = -1;
 };
+
+class Admin;
 
 /// The broker's services. Implemented by the kernel; errors of a request are codes in its answer, a
 /// failed Pending means that the broker is stopping (close the connection).  [connection's shard]
@@ -288,13 +254,11 @@ class Broker {
   virtual Call<FetchAnswer> fetch(Session& session, FetchRequest request) = 0;
   virtual Task<ListOffsetsAnswer> list_offsets(Session& session, ListOffsetsRequest request) = 0;
   virtual Task<MetadataAnswer> metadata(Session& session, MetadataRequest request) = 0;
-  virtual Task<std::vector<TopicCreated>> create_topics(Session& session,
-                                                        CreateTopicsRequest request) = 0;
-  virtual Task<std::vector<TopicDeleted>> delete_topics(Session& session,
-                                                        std::vector<TopicName> topics,
-                                                        Duration timeout) = 0;
   virtual Task<InitProducerIdAnswer> init_producer_id(Session& session,
                                                       InitProducerIdRequest request) = 0;
+
+  /// Topics changed, brokers and partitions described: <millrace/admin.h>.
+  virtual Admin& admin() noexcept = 0;
 
   /// A service that an operators plugin provides (groups, transactions, queues), by its id; nullptr
   /// when none is loaded: the transport then does not offer its APIs.

@@ -6,10 +6,12 @@
 #include <array>
 #include <cstddef>
 
+#include <millrace/admin.h>
 #include <millrace/batch.h>
 #include <millrace/broker.h>
 #include <millrace/coordination.h>
 #include <millrace/environment.h>
+#include <millrace/operations.h>
 #include <millrace/plugin.h>
 #include <millrace/storage.h>
 #include <millrace/transport.h>
@@ -37,6 +39,12 @@ inline constexpr MillraceLayout system_types[] = {
     layout_of<Address>("Address"),
     layout_of<FileInfo>("FileInfo"),
     layout_of<SpaceInfo>("SpaceInfo"),
+    // observe.h, operations.h
+    layout_of<MetricSample>("MetricSample"),
+    layout_of<MetricFamily>("MetricFamily"),
+    layout_of<PluginFact>("PluginFact"),
+    layout_of<SettingFact>("SettingFact"),
+    layout_of<LogLevelFact>("LogLevelFact"),
     // storage.h
     layout_of<LogOptions>("LogOptions"),
     layout_of<BatchParts>("BatchParts"),
@@ -53,7 +61,7 @@ inline constexpr MillraceLayout system_types[] = {
     layout_of<Write>("Write"),
     layout_of<Member>("Member"),
     layout_of<Seen>("Seen"),
-    // transport.h and broker.h: calls, and every structure inside a request or an answer
+    // transport.h, broker.h and admin.h: calls, and every structure inside a request or an answer
     layout_of<Endpoint>("Endpoint"),
     layout_of<ClientInfo>("ClientInfo"),
     layout_of<TopicName>("TopicName"),

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/admin.h>
 #include <millrace/kafka/create_topics.h>
 #include <millrace/kafka/delete_topics.h>
 
@@ -121,7 +122,8 @@ kafka::DeleteTopicsResponse::Topic write_deleted(const TopicDeleted& deleted) {
 
 Task<Payload> handle_create_topics(Request& request) {
   MR_CO_TRY(auto creation, read_creation(request));
-  auto creating = request.broker.create_topics(request.session, std::move(creation.request));
+  auto creating =
+      request.broker.admin().create_topics(request.session, std::move(creation.request));
   MR_CO_TRY(const auto created, co_await std::move(creating));
   kafka::CreateTopicsResponse response;
   for (const auto& topic : creation.refused) response.topics.push_back(write_created(topic));
@@ -131,8 +133,8 @@ Task<Payload> handle_create_topics(Request& request) {
 
 Task<Payload> handle_delete_topics(Request& request) {
   MR_CO_TRY(auto deletion, read_deletion(request));
-  auto deleting =
-      request.broker.delete_topics(request.session, std::move(deletion.topics), deletion.timeout);
+  auto deleting = request.broker.admin().delete_topics(request.session, std::move(deletion.topics),
+                                                       deletion.timeout);
   MR_CO_TRY(const auto deleted, co_await std::move(deleting));
   kafka::DeleteTopicsResponse response;
   for (const auto& topic : deletion.refused) response.responses.push_back(write_deleted(topic));

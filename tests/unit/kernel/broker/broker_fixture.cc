@@ -74,7 +74,7 @@ Session& BrokerTest::session(std::size_t shard) { return *sessions_[shard]; }
 
 std::vector<TopicCreated> BrokerTest::create(NewTopic topic) {
   CreateTopicsRequest request{.topics = {std::move(topic)}, .timeout = {}, .validate_only = false};
-  auto created = on_shard(0, [&] { return broker_->create_topics(session(0), request); });
+  auto created = on_shard(0, [&] { return broker_->admin().create_topics(session(0), request); });
   EXPECT_TRUE(created) << to_string(created.error());
   return *std::move(created);
 }

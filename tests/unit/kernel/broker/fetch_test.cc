@@ -158,7 +158,8 @@ TEST_F(FetchTest, APollWhoseTopicIsDeletedEnds) {
   const auto answer = begin(0, std::move(request));
   world_.run_for(seconds(1));
   const std::vector<TopicName> names{{"orders", {}}};
-  ASSERT_TRUE(on_shard(1, [&] { return broker_->delete_topics(session(1), names, seconds(1)); }));
+  ASSERT_TRUE(
+      on_shard(1, [&] { return broker_->admin().delete_topics(session(1), names, seconds(1)); }));
   ASSERT_TRUE(world_.run_until([&] { return answer->has_value(); }, seconds(2)));
   EXPECT_NE((**answer)->topics[0].partitions[0].error, ErrorCode::none);
 }

@@ -16,7 +16,7 @@ class TopicsTest : public BrokerTest {
   TopicDeleted remove(TopicName topic) {
     const std::vector<TopicName> topics{std::move(topic)};
     auto deleted =
-        on_shard(0, [&] { return broker_->delete_topics(session(0), topics, seconds(1)); });
+        on_shard(0, [&] { return broker_->admin().delete_topics(session(0), topics, seconds(1)); });
     EXPECT_TRUE(deleted) << to_string(deleted.error());
     return deleted->at(0);
   }
@@ -86,7 +86,7 @@ TEST_F(TopicsTest, AChangeThatMeetsTheEndOfTheBrokerIsDoneOrRefused) {
     NewTopic wanted;
     wanted.name = "late" + std::to_string(answers.size());
     CreateTopicsRequest request{.topics = {wanted}, .timeout = {}, .validate_only = false};
-    answers.push_back(co_await broker_->create_topics(session(0), std::move(request)));
+    answers.push_back(co_await broker_->admin().create_topics(session(0), std::move(request)));
     co_return {};
   };
   for (std::size_t round = 0; round < 4; ++round) {
@@ -142,7 +142,8 @@ TEST_F(TopicsTest, ValidateOnlyMakesNothing) {
   wanted.name = "orders";
   wanted.partitions = 2;
   const CreateTopicsRequest request{.topics = {wanted}, .timeout = {}, .validate_only = true};
-  const auto created = on_shard(0, [&] { return broker_->create_topics(session(0), request); });
+  const auto created =
+      on_shard(0, [&] { return broker_->admin().create_topics(session(0), request); });
   ASSERT_TRUE(created);
   EXPECT_EQ(created->at(0).error, ErrorCode::none);
   EXPECT_EQ(created->at(0).partitions, 2);

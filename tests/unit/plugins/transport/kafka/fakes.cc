@@ -122,7 +122,7 @@ Task<MetadataAnswer> FakeBroker::metadata(Session&, MetadataRequest request) {
   co_return metadata_answer;
 }
 
-Task<std::vector<TopicCreated>> FakeBroker::create_topics(Session&, CreateTopicsRequest request) {
+Task<std::vector<TopicCreated>> FakeAdmin::create_topics(Session&, CreateTopicsRequest request) {
   create_topics_asked.push_back(request);
   std::vector<TopicCreated> created;
   for (const auto& topic : request.topics) {
@@ -132,8 +132,8 @@ Task<std::vector<TopicCreated>> FakeBroker::create_topics(Session&, CreateTopics
   co_return created;
 }
 
-Task<std::vector<TopicDeleted>> FakeBroker::delete_topics(Session&, std::vector<TopicName> topics,
-                                                          Duration) {
+Task<std::vector<TopicDeleted>> FakeAdmin::delete_topics(Session&, std::vector<TopicName> topics,
+                                                         Duration) {
   delete_topics_asked.push_back(topics);
   std::vector<TopicDeleted> deleted;
   for (auto& topic : topics) deleted.push_back({.topic = std::move(topic)});

@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include <millrace/admin.h>
 #include <millrace/broker.h>
 #include <millrace/environment.h>
 #include <millrace/kafka/codec.h>
@@ -123,16 +124,40 @@ class KeptLog final : public LogSink {
 
 class KeptMetrics final : public Metrics {
  public:
-  Counter& counter(std::string_view name, std::string_view) override {
-    return counters_[std::string(name)];
+  Counter& counter(std::string_view name, std::string_view help) override {
+    return counter(name, help, {});
   }
-  Gauge& gauge(std::string_view name, std::string_view) override {
-    return gauges_[std::string(name)];
+  Gauge& gauge(std::string_view name, std::string_view help) override {
+    return gauge(name, help, {});
   }
+  Counter& counter(std::string_view name, std::string_view, MetricLabels labels) override {
+    return counters_[{std::string(name), std::move(labels)}];
+  }
+  Gauge& gauge(std::string_view name, std::string_view, MetricLabels labels) override {
+    return gauges_[{std::string(name), std::move(labels)}];
+  }
+  Histogram& histogram(std::string_view name, std::string_view, MetricLabels labels) override {
+    return histograms_[{std::string(name), std::move(labels)}];
+  }
+  std::vector<MetricFamily> read() const override { return {}; }
 
  private:
-  std::map<std::string, Counter> counters_;
-  std::map<std::string, Gauge> gauges_;
+  template <class T>
+  using Kept = std::map<std::pair<std::string, MetricLabels>, T>;
+  Kept<Counter> counters_;
+  Kept<Gauge> gauges_;
+  Kept<Histogram> histograms_;
+};
+
+/// Does what is asked, without errors, and remembers it.
+class FakeAdmin final : public Admin {
+ public:
+  Task<std::vector<TopicCreated>> create_topics(Session&, CreateTopicsRequest request) override;
+  Task<std::vector<TopicDeleted>> delete_topics(Session&, std::vector<TopicName> topics,
+                                                Duration timeout) override;
+
+  std::vector<CreateTopicsRequest> create_topics_asked;
+  std::vector<std::vector<TopicName>> delete_topics_asked;
 };
 
 /// Answers at once through the functions below; where `hold_…` is set, calls wait for the test.
@@ -160,10 +185,8 @@ class FakeBroker final : public Broker {
   Call<FetchAnswer> fetch(Session&, FetchRequest request) override;
   Task<ListOffsetsAnswer> list_offsets(Session&, ListOffsetsRequest request) override;
   Task<MetadataAnswer> metadata(Session&, MetadataRequest request) override;
-  Task<std::vector<TopicCreated>> create_topics(Session&, CreateTopicsRequest request) override;
-  Task<std::vector<TopicDeleted>> delete_topics(Session&, std::vector<TopicName> topics,
-                                                Duration timeout) override;
   Task<InitProducerIdAnswer> init_producer_id(Session&, InitProducerIdRequest request) override;
+  FakeAdmin& admin() noexcept override { return admin_; }
   void* service(std::string_view) noexcept override { return nullptr; }
 
   const ClientInfo* client_info = nullptr;
@@ -174,8 +197,6 @@ class FakeBroker final : public Broker {
 
   std::vector<ListOffsetsRequest> list_offsets_asked;
   std::vector<MetadataRequest> metadata_asked;
-  std::vector<CreateTopicsRequest> create_topics_asked;
-  std::vector<std::vector<TopicName>> delete_topics_asked;
   std::vector<InitProducerIdRequest> init_producer_id_asked;
 
   std::function<ProduceAnswer(const ProduceRequest&)> on_produce;
@@ -185,6 +206,7 @@ class FakeBroker final : public Broker {
 
  private:
   MemoryBudget memory_;
+  FakeAdmin admin_;
 };
 
 /// Answers of the right shape: the request's topics and partitions, without errors.

@@ -386,7 +386,7 @@ TEST_F(HandlersTest, CreateTopicsBringsEveryFieldToTheBroker) {
   asked.topics[1].configs.push_back({.name = "retention.ms", .value = "5"});
   asked.topics[1].configs.push_back({.name = "cleanup.policy", .value = std::nullopt});
   ask(7, asked);
-  const auto& request = broker.create_topics_asked.at(0);
+  const auto& request = broker.admin().create_topics_asked.at(0);
   EXPECT_TRUE(request.validate_only);
   EXPECT_EQ(request.timeout, std::chrono::seconds(9));
   EXPECT_EQ(request.topics.at(0).name, "orders");
@@ -403,8 +403,8 @@ TEST_F(HandlersTest, CreateTopicsRefusesATopicNamedTwiceAndCreatesTheRest) {
     asked.topics.push_back({.name = name, .num_partitions = 1, .replication_factor = 1});
   }
   const auto answer = ask(7, asked);
-  ASSERT_THAT(broker.create_topics_asked.at(0).topics, SizeIs(1));
-  EXPECT_EQ(broker.create_topics_asked[0].topics[0].name, "once");
+  ASSERT_THAT(broker.admin().create_topics_asked.at(0).topics, SizeIs(1));
+  EXPECT_EQ(broker.admin().create_topics_asked[0].topics[0].name, "once");
   ASSERT_THAT(answer.topics, SizeIs(2));
   EXPECT_EQ(answer.topics[0].name, "twice");
   EXPECT_EQ(answer.topics[0].error_code, code(ErrorCode::invalid_request));
@@ -421,14 +421,14 @@ TEST_F(HandlersTest, CreateTopicsRefusesAPartitionAssignedTwice) {
   topic.assignments.push_back({.partition_index = 0, .broker_ids = {2}});
   const auto answer = ask(2, asked);
   EXPECT_EQ(answer.topics.at(0).error_code, code(ErrorCode::invalid_replica_assignment));
-  EXPECT_THAT(broker.create_topics_asked.at(0).topics, IsEmpty());
+  EXPECT_THAT(broker.admin().create_topics_asked.at(0).topics, IsEmpty());
 }
 
 TEST_F(HandlersTest, DeleteTopicsTakesNamesAndIds) {
   kafka::DeleteTopicsRequest by_name;
   by_name.topic_names = {"orders"};
   EXPECT_EQ(ask(5, by_name).responses.at(0).name, "orders");
-  EXPECT_EQ(broker.delete_topics_asked.at(0).at(0).name, "orders");
+  EXPECT_EQ(broker.admin().delete_topics_asked.at(0).at(0).name, "orders");
 
   kafka::DeleteTopicsRequest asked;
   asked.topics.push_back({.name = "orders"});
@@ -436,8 +436,8 @@ TEST_F(HandlersTest, DeleteTopicsTakesNamesAndIds) {
   asked.topics.push_back({.name = "both", .topic_id = some_id});
   asked.topics.push_back({.name = std::nullopt});
   const auto answer = ask(6, asked);
-  ASSERT_THAT(broker.delete_topics_asked.at(1), SizeIs(2));
-  EXPECT_EQ(broker.delete_topics_asked[1][1].id, some_id);
+  ASSERT_THAT(broker.admin().delete_topics_asked.at(1), SizeIs(2));
+  EXPECT_EQ(broker.admin().delete_topics_asked[1][1].id, some_id);
   ASSERT_THAT(answer.responses, SizeIs(4));
   EXPECT_EQ(answer.responses[0].error_code, code(ErrorCode::invalid_request));
   EXPECT_EQ(answer.responses[1].error_code, code(ErrorCode::invalid_request));

@@ -1,0 +1,45 @@
+// Topics made, changed and removed: through coordination, on the shards that own their partitions,
+// and in what every shard knows of the cluster. One change at a time.
+#pragma once
+
+#include <memory>
+
+#include <millrace/admin.h>
+
+#include "kernel/broker/broker_parts.h"
+#include "kernel/broker/cluster_keeper.h"
+#include "kernel/broker/partitions.h"
+
+namespace millrace::kernel {
+
+/// [control thread]
+class TopicAdmin {
+ public:
+  TopicAdmin(BrokerParts& parts, const BrokerConfig& config, PartitionMap& partitions,
+             ClusterKeeper& cluster)
+      : parts_(parts), config_(config), partitions_(partitions), cluster_(cluster) {}
+
+  /// Opens all partitions of a topic, each on its shard; the first failure is answered when all
+  /// have ended.
+  Task<Recovery> open_all(std::shared_ptr<const TopicState> topic);
+  /// Ends deletions that a stop has interrupted. Before any partition is opened.
+  Task<> finish_deletions();
+
+  /// Known on every shard when it is answered. Refusals are in the answer.
+  Task<TopicCreated> create(NewTopic wanted, bool validate_only);
+  Task<TopicDeleted> erase(TopicName name);
+
+ private:
+  Task<> close_all(std::shared_ptr<const TopicState> topic);
+  Task<> remove(std::shared_ptr<const TopicState> topic);
+
+  BrokerParts& parts_;
+  const BrokerConfig& config_;
+  PartitionMap& partitions_;
+  ClusterKeeper& cluster_;
+};
+
+/// Why a topic is not found: a name that may not exist, an unknown id, an unknown name.
+ErrorCode why_unknown(const TopicName& topic);
+
+}  // namespace millrace::kernel
