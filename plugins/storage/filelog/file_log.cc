@@ -216,9 +216,12 @@ Task<> FileLog::flush_all() {
     dirty.push_back(segment);
     plans.push_back(segment->plan_sync());
   }
-  auto work = [&files = environment_.files(), plans,
+  auto work = [&files = environment_.files(), plans, give_up = give_up_, name = folder_,
                folder = std::exchange(folder_changed_, false) ? folder_ : ""]() -> Result<> {
-    for (const auto& plan : plans) MR_CHECK(carry_out(files, plan));
+    for (const auto& plan : plans) {
+      if (*give_up) return Error{Errc::cancelled, name + ": closed before all of it was on disk"};
+      MR_CHECK(carry_out(files, plan));
+    }
     return folder.empty() ? Result<>() : files.sync_folder(folder);
   };
   flushing_ = true;
@@ -250,9 +253,25 @@ Task<> FileLog::flush_rolled() {
   co_return co_await flush(up_to);
 }
 
+// What goes on in the background ends by itself once everything is on disk. Where it is not,
+// because the disk failed or the caller no longer waits, it is told to end; what was not flushed is
+// checked when the log is opened again.
 Task<> FileLog::close() {
   if (closed_) co_return {};
-  MR_CO_CHECK(co_await background_.close());
+  auto flushed = co_await flush_to_close();
+  *give_up_ = true;
+  CancelScope never_cancelled;
+  auto ending = background_.close().within(never_cancelled);
+  MR_CO_CHECK(co_await std::move(ending));
+  MR_CO_CHECK(std::move(flushed));
+  closed_ = true;
+  segments_.clear();
+  mark_->closed_clean = true;
+  mark_.reset();
+  co_return {};
+}
+
+Task<> FileLog::flush_to_close() {
   MR_CO_CHECK(usable());
   if (!as_closed_) active().complete({});
   while (recovery_point_ < end_ || folder_changed_ ||
@@ -264,10 +283,6 @@ Task<> FileLog::close() {
       MR_CO_CHECK(co_await flush_all());
     }
   }
-  closed_ = true;
-  segments_.clear();
-  mark_->closed_clean = true;
-  mark_.reset();
   co_return {};
 }
 

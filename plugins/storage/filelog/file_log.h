@@ -61,6 +61,8 @@ class FileLog final : public PartitionLog {
   LogBounds bounds() const noexcept override;
   Task<std::vector<AuxEntry>> aux(AuxKind kind) override;
   Task<> put_aux(AuxKind kind, Offset at, Buffer value) override;
+  /// A caller that stops waiting (its scope is cancelled) has it end soon, without what is not on
+  /// disk yet: the log counts as lost then, and is checked when it is opened again.
   Task<> close() override;
 
  private:
@@ -81,6 +83,7 @@ class FileLog final : public PartitionLog {
   void discard(std::span<const SegmentPointer> segments);
   Task<> flush_all();
   Task<> flush_rolled();
+  Task<> flush_to_close();
   Task<> aux_turn();
 
   Environment& environment_;
@@ -102,6 +105,8 @@ class FileLog final : public PartitionLog {
   bool closed_ = false;
   bool flushing_ = false;
   Event flushed_;
+  /// Flushes that are under way, also in a worker, end before their next segment.
+  std::shared_ptr<std::atomic<bool>> give_up_ = std::make_shared<std::atomic<bool>>(false);
   bool aux_busy_ = false;
   Event aux_free_;
   Gate background_;

@@ -121,6 +121,39 @@ TEST_F(FileLogTest, AnIdleLogClosesWithoutTheDisk) {
   subject_.close(log_);
 }
 
+TEST_F(FileLogTest, ACloseThatNobodyWaitsForEndsWithoutTheDisk) {
+  auto& log = open();
+  std::string appended;
+  for (int at = 0; at < 3; ++at) {
+    appended += append_batch(log, 3).text();
+    ASSERT_TRUE(log.roll());
+  }
+  CancelScope patience;
+  auto closing = start(subject_.shard(), log.close(), &patience);
+  ASSERT_FALSE(closing.is_ready());
+  patience.cancel();
+  subject_.run_until([&] { return closing.is_ready(); });
+  const auto closed = closing.await_resume();
+  ASSERT_FALSE(closed);
+  EXPECT_EQ(closed.error().code, Errc::cancelled);
+  log_.reset();
+  subject_.close_storage();
+  // The first roll had begun a flush of the first segment.
+  for (const auto& line : subject_.world().trace().lines()) {
+    for (const auto* segment : {"3.log", "6.log", "9.log"}) {
+      EXPECT_FALSE(line.contains("sync /data/") && line.ends_with(segment)) << line;
+    }
+  }
+
+  subject_.restart();
+  subject_.lock();
+  const auto opened = subject_.open();
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(opened->checked_from, Offset{0});
+  EXPECT_EQ(read_text(subject_, *opened->log, everything_from({0})), appended);
+  EXPECT_TRUE(subject_.run(opened->log->close()));
+}
+
 TEST_F(FileLogTest, FlushesThatWaitShareOne) {
   auto& log = open();
   append_batch(log, 3);
