@@ -88,9 +88,12 @@ Task<> Partition::close() {
   high_watermark_moved_.notify_all();
   notify_waiters();
   background_.cancel();
-  MR_CO_CHECK(co_await running_.close());
-  MR_CO_CHECK(co_await snapshot_producers());
-  co_return co_await log_->close();
+  CancelScope never_cancelled;
+  auto ending = running_.close().within(never_cancelled);
+  MR_CO_CHECK(co_await std::move(ending));
+  auto snapshot = co_await snapshot_producers();
+  auto closed = co_await log_->close();
+  co_return closed ? std::move(snapshot) : std::move(closed);
 }
 
 }  // namespace millrace::kernel

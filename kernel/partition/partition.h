@@ -99,6 +99,7 @@ class Partition {
   /// log.retention.check.interval.ms.
   Task<> maintain();
   /// Stops taking requests (NOT_LEADER_OR_FOLLOWER), fails waiting ones, snapshots, closes the log.
+  /// When its scope is cancelled it ends soon, and the log is checked when it is opened again.
   Task<> close();
 
   /// For tests: while held, the high watermark stays where it is, however much is written.
