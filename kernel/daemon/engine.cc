@@ -69,10 +69,12 @@ Task<> Engine::listen() {
     }
     listening_.push_back(transport);
     endpoint->listener = name;
-    log_.info("listening", {{"transport", name},
-                            {"address", to_string(endpoint->bound)},
-                            {"advertised", to_string(endpoint->advertised)}});
-    endpoints_.push_back(*std::move(endpoint));
+    const bool advertised = !endpoint->advertised.host.empty();
+    log_.info("listening",
+              {{"transport", name},
+               {"address", to_string(endpoint->bound)},
+               {"advertised", advertised ? to_string(endpoint->advertised) : "nowhere"}});
+    if (advertised) endpoints_.push_back(*std::move(endpoint));
   }
   co_return {};
 }

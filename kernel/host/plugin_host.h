@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/operations.h>
 #include <millrace/plugin.h>
 
 #include "kernel/host/plan.h"
@@ -19,15 +20,6 @@ struct HostServices {
   Environment& environment;
   LogSink& log;
   Metrics& metrics;
-};
-
-/// A started instance, for the start-up log and `millrace plugin list`.
-struct PluginFact {
-  std::string kind;
-  std::string instance;
-  std::string id;
-  std::string version;
-  std::string path;
 };
 
 struct NamedTransport {

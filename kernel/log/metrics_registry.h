@@ -1,46 +1,40 @@
-// All counters and gauges of a process, by name.
+// All metrics of a process, by name and labels.
 #pragma once
 
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include <millrace/observe.h>
 
 namespace millrace::kernel {
 
-/// One metric as it is now.
-struct MetricSample {
-  enum class Type { counter, gauge };
-  std::string name;
-  std::string help;
-  Type type = Type::counter;
-  std::int64_t value = 0;
-};
-
 /// [any thread]
 class MetricsRegistry final : public Metrics {
  public:
   Counter& counter(std::string_view name, std::string_view help) override;
   Gauge& gauge(std::string_view name, std::string_view help) override;
-
-  /// Sorted by name.
-  std::vector<MetricSample> samples() const;
+  Counter& counter(std::string_view name, std::string_view help, MetricLabels labels) override;
+  Gauge& gauge(std::string_view name, std::string_view help, MetricLabels labels) override;
+  Histogram& histogram(std::string_view name, std::string_view help, MetricLabels labels) override;
+  std::vector<MetricFamily> read() const override;
 
  private:
   // Nodes of a map stay where they are.
-  struct NamedCounter {
+  template <class T>
+  using Series = std::map<MetricLabels, T>;
+  struct Named {
     std::string help;
-    Counter counter;
+    std::variant<Series<Counter>, Series<Gauge>, Series<Histogram>> series;
   };
-  struct NamedGauge {
-    std::string help;
-    Gauge gauge;
-  };
+  template <class T>
+  T& find_or_add(std::string_view name, std::string_view help, MetricLabels labels);
+
   mutable std::mutex mutex_;
-  std::map<std::string, NamedCounter, std::less<>> counters_;
-  std::map<std::string, NamedGauge, std::less<>> gauges_;
+  std::map<std::string, Named, std::less<>> named_;
 };
 
 }  // namespace millrace::kernel

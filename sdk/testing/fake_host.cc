@@ -73,14 +73,27 @@ bool KeptLog::contains(std::string_view text) const {
   return std::ranges::any_of(lines_, [text](const auto& line) { return line.contains(text); });
 }
 
-Counter& KeptMetrics::counter(std::string_view name, std::string_view) {
-  const std::lock_guard lock(mutex_);
-  return counters_[std::string(name)];
+Counter& KeptMetrics::counter(std::string_view name, std::string_view help) {
+  return counter(name, help, {});
 }
 
-Gauge& KeptMetrics::gauge(std::string_view name, std::string_view) {
+Gauge& KeptMetrics::gauge(std::string_view name, std::string_view help) {
+  return gauge(name, help, {});
+}
+
+Counter& KeptMetrics::counter(std::string_view name, std::string_view, MetricLabels labels) {
   const std::lock_guard lock(mutex_);
-  return gauges_[std::string(name)];
+  return counters_[{std::string(name), std::move(labels)}];
+}
+
+Gauge& KeptMetrics::gauge(std::string_view name, std::string_view, MetricLabels labels) {
+  const std::lock_guard lock(mutex_);
+  return gauges_[{std::string(name), std::move(labels)}];
+}
+
+Histogram& KeptMetrics::histogram(std::string_view name, std::string_view, MetricLabels labels) {
+  const std::lock_guard lock(mutex_);
+  return histograms_[{std::string(name), std::move(labels)}];
 }
 
 OptionValues defaults_of(const MillraceOption* declared) {

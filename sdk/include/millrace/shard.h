@@ -181,6 +181,8 @@ class MemoryBudget {
   Task<Lease> acquire(std::size_t bytes);
   std::size_t bytes_used() const noexcept { return bytes_used_; }
   std::size_t bytes_max() const noexcept { return bytes_max_; }
+  /// Those that wait for bytes.
+  std::size_t waiting() const noexcept { return waiting_.size(); }
 
  private:
   struct Waiting {

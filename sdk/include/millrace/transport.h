@@ -14,7 +14,7 @@ class Broker;
 struct Endpoint {
   std::string listener;  ///< the instance's name
   Address bound;         ///< with the real port when 0 was asked for
-  Address advertised;
+  Address advertised;    ///< no host: the cluster's clients are told of nothing
 };
 
 /// Its connections live on data shards; `listen` and `stop` run on the control thread.

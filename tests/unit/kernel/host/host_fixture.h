@@ -82,6 +82,12 @@ class UnusedMetrics final : public Metrics {
  public:
   Counter& counter(std::string_view, std::string_view) override { throw unused(); }
   Gauge& gauge(std::string_view, std::string_view) override { throw unused(); }
+  Counter& counter(std::string_view, std::string_view, MetricLabels) override { throw unused(); }
+  Gauge& gauge(std::string_view, std::string_view, MetricLabels) override { throw unused(); }
+  Histogram& histogram(std::string_view, std::string_view, MetricLabels) override {
+    throw unused();
+  }
+  std::vector<MetricFamily> read() const override { throw unused(); }
 
  private:
   static std::logic_error unused() { return std::logic_error("no test plugin uses metrics"); }
