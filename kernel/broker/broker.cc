@@ -80,6 +80,7 @@ KernelBroker::KernelBroker(BrokerParts parts, BrokerConfig config)
       cluster_(parts_, config_, partitions_),
       topics_(parts_, config_, partitions_, cluster_),
       admin_(parts_, topics_),
+      configs_(parts_, config_, partitions_, cluster_),
       producer_ids_(parts_.coordination, config_.id) {}
 
 KernelBroker::~KernelBroker() = default;

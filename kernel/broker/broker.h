@@ -12,6 +12,7 @@
 #include "kernel/broker/admin.h"
 #include "kernel/broker/broker_parts.h"
 #include "kernel/broker/cluster_keeper.h"
+#include "kernel/broker/configs.h"
 #include "kernel/broker/partitions.h"
 #include "kernel/broker/producer_ids.h"
 #include "kernel/broker/topic_admin.h"
@@ -39,6 +40,7 @@ class KernelBroker final : public Broker {
   Task<InitProducerIdAnswer> init_producer_id(Session& session,
                                               InitProducerIdRequest request) override;
   Admin& admin() noexcept override { return admin_; }
+  Configs& configs() noexcept override { return configs_; }
   void* service(std::string_view) noexcept override { return nullptr; }
 
   /// For tests: see Partition::hold_high_watermark.  [control thread]
@@ -63,6 +65,7 @@ class KernelBroker final : public Broker {
   ClusterKeeper cluster_;
   TopicAdmin topics_;
   KernelAdmin admin_;
+  KernelConfigs configs_;
 
   // [control thread]
   ProducerIds producer_ids_;

@@ -206,15 +206,15 @@ Result<TopicConfig> TopicConfig::parse(const ConfigMap& defaults, const ConfigMa
   return config;
 }
 
-std::vector<ConfigInfo> TopicConfig::describe(const ConfigMap& defaults,
+std::vector<ConfigEntry> TopicConfig::describe(const ConfigMap& defaults,
                                               const ConfigMap& overrides) {
-  std::vector<ConfigInfo> described;
+  std::vector<ConfigEntry> described;
   for (const auto& topic : topic_options()) {
     auto setting = setting_of(topic, defaults, overrides);
     if (!setting) continue;  // a broker value that start-up refuses
     described.push_back({.name = topic.option.name,
                          .value = std::move(setting->value),
-                         .source = static_cast<std::int8_t>(setting->source)});
+                         .source = static_cast<ConfigSource>(setting->source)});
   }
   return described;
 }

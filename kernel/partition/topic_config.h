@@ -79,7 +79,7 @@ struct TopicConfig {
   static Result<TopicConfig> parse(const ConfigMap& defaults, const ConfigMap& overrides);
 
   /// Every topic setting with its value and where that comes from, in the order of the names.
-  static std::vector<ConfigInfo> describe(const ConfigMap& defaults, const ConfigMap& overrides);
+  static std::vector<ConfigEntry> describe(const ConfigMap& defaults, const ConfigMap& overrides);
 
   LogOptions log_options(const Uuid& topic_id) const;
 };

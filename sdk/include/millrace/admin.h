@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <millrace/broker.h>
+#include <millrace/configs.h>
 
 namespace millrace {
 
@@ -28,13 +29,6 @@ struct CreateTopicsRequest {
   Duration timeout{};
   bool validate_only = false;
 };
-struct ConfigInfo {
-  std::string name;
-  std::optional<std::string> value;
-  bool read_only = false;
-  std::int8_t source = 5;  ///< KIP-226: 1 topic, 5 default
-  bool sensitive = false;
-};
 struct TopicCreated {
   std::string name;
   Uuid id;
@@ -42,7 +36,7 @@ struct TopicCreated {
   std::string message;
   std::int32_t partitions = -1;
   std::int16_t replication_factor = -1;
-  std::vector<ConfigInfo> configs;
+  std::vector<ConfigEntry> configs;  ///< as Configs::describe() tells them
 };
 struct TopicDeleted {
   TopicName topic;

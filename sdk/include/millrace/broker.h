@@ -239,6 +239,7 @@ struct InitProducerIdAnswer {
 };
 
 class Admin;
+class Configs;
 
 /// The broker's services. Implemented by the kernel; errors of a request are codes in its answer, a
 /// failed Pending means that the broker is stopping (close the connection).  [connection's shard]
@@ -259,6 +260,8 @@ class Broker {
 
   /// Topics changed, brokers and partitions described: <millrace/admin.h>.
   virtual Admin& admin() noexcept = 0;
+  /// Settings of topics and brokers: <millrace/configs.h>.
+  virtual Configs& configs() noexcept = 0;
 
   /// A service that an operators plugin provides (groups, transactions, queues), by its id; nullptr
   /// when none is loaded: the transport then does not offer its APIs.

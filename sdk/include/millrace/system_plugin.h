@@ -9,6 +9,7 @@
 #include <millrace/admin.h>
 #include <millrace/batch.h>
 #include <millrace/broker.h>
+#include <millrace/configs.h>
 #include <millrace/coordination.h>
 #include <millrace/environment.h>
 #include <millrace/operations.h>
@@ -97,7 +98,14 @@ inline constexpr MillraceLayout system_types[] = {
     layout_of<CreateTopicsRequest>("CreateTopicsRequest"),
     layout_of<NewTopic>("NewTopic"),
     layout_of<TopicCreated>("TopicCreated"),
-    layout_of<ConfigInfo>("ConfigInfo"),
+    layout_of<ConfigEntry>("ConfigEntry"),
+    layout_of<ConfigSynonym>("ConfigSynonym"),
+    layout_of<ConfigQuery>("ConfigQuery"),
+    layout_of<ConfigsDescribed>("ConfigsDescribed"),
+    layout_of<AlterConfigsRequest>("AlterConfigsRequest"),
+    layout_of<ConfigAlteration>("ConfigAlteration"),
+    layout_of<ConfigChange>("ConfigChange"),
+    layout_of<ConfigsAltered>("ConfigsAltered"),
     layout_of<TopicDeleted>("TopicDeleted"),
     layout_of<InitProducerIdRequest>("InitProducerIdRequest"),
     layout_of<InitProducerIdAnswer>("InitProducerIdAnswer"),

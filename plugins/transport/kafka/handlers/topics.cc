@@ -77,7 +77,8 @@ kafka::CreateTopicsResponse::Topic write_created(const TopicCreated& created) {
     const auto value = config.value && !config.sensitive
                            ? std::optional<std::string_view>(*config.value)
                            : std::nullopt;
-    configs.emplace_back(config.name, value, config.read_only, config.source, config.sensitive);
+    configs.emplace_back(config.name, value, config.read_only,
+                         static_cast<std::int8_t>(config.source), config.sensitive);
   }
   return topic;
 }

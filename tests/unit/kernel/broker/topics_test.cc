@@ -157,7 +157,7 @@ TEST_F(TopicsTest, ACreatedTopicTellsItsSettings) {
   const auto created = create(wanted);
   ASSERT_EQ(created.size(), 1u);
   const auto& configs = created[0].configs;
-  const auto found = std::ranges::find(configs, "retention.ms", &ConfigInfo::name);
+  const auto found = std::ranges::find(configs, "retention.ms", &ConfigEntry::name);
   ASSERT_NE(found, configs.end());
   EXPECT_EQ(found->value, "1234");
 }

@@ -25,8 +25,8 @@ std::string refused(const ConfigMap& overrides, const ConfigMap& defaults = {}) 
   return config.error().detail;
 }
 
-const ConfigInfo& info_of(const std::vector<ConfigInfo>& all, std::string_view name) {
-  const auto found = std::ranges::find(all, name, &ConfigInfo::name);
+const ConfigEntry& info_of(const std::vector<ConfigEntry>& all, std::string_view name) {
+  const auto found = std::ranges::find(all, name, &ConfigEntry::name);
   EXPECT_NE(found, all.end()) << name;
   return *found;
 }
@@ -126,14 +126,14 @@ TEST(TopicConfigTest, DescribesValuesAndWhereTheyComeFrom) {
   const auto all = TopicConfig::describe({{"log.roll.hours", "1"}, {"retention.bytes", "99"}},
                                          {{"retention.ms", "5"}});
   EXPECT_EQ(all.size(), topic_options().size());
-  EXPECT_TRUE(std::ranges::is_sorted(all, {}, &ConfigInfo::name));
+  EXPECT_TRUE(std::ranges::is_sorted(all, {}, &ConfigEntry::name));
   EXPECT_EQ(info_of(all, "retention.ms").value, "5");
-  EXPECT_EQ(info_of(all, "retention.ms").source, 1);
+  EXPECT_EQ(info_of(all, "retention.ms").source, ConfigSource::topic);
   EXPECT_EQ(info_of(all, "segment.ms").value, "3600000");
-  EXPECT_EQ(info_of(all, "segment.ms").source, 4);
+  EXPECT_EQ(info_of(all, "segment.ms").source, ConfigSource::static_broker);
   EXPECT_EQ(info_of(all, "retention.bytes").value, "99");
   EXPECT_EQ(info_of(all, "max.message.bytes").value, "1048588");
-  EXPECT_EQ(info_of(all, "max.message.bytes").source, 5);
+  EXPECT_EQ(info_of(all, "max.message.bytes").source, ConfigSource::fallback);
 }
 
 TEST(TopicConfigTest, TheTablesFitTogether) {

@@ -140,6 +140,25 @@ Task<std::vector<TopicDeleted>> FakeAdmin::delete_topics(Session&, std::vector<T
   co_return deleted;
 }
 
+Task<std::vector<ConfigsDescribed>> FakeConfigs::describe(Session&,
+                                                          std::vector<ConfigQuery> queries) {
+  describe_asked.push_back(std::move(queries));
+  co_return described;
+}
+
+Task<std::vector<ConfigsAltered>> FakeConfigs::alter(Session&, AlterConfigsRequest request) {
+  std::vector<ConfigsAltered> altered;
+  for (const auto& one : request.alterations) altered.push_back({.resource = one.resource});
+  alter_asked.push_back(std::move(request));
+  co_return altered;
+}
+
+Task<std::vector<ConfigResource>> FakeConfigs::list(Session&,
+                                                    std::vector<ConfigResourceType> types) {
+  list_asked.push_back(std::move(types));
+  co_return listed;
+}
+
 Task<InitProducerIdAnswer> FakeBroker::init_producer_id(Session&, InitProducerIdRequest request) {
   init_producer_id_asked.push_back(std::move(request));
   co_return InitProducerIdAnswer{.producer_id = 4000, .producer_epoch = 0};

@@ -15,6 +15,7 @@
 
 #include <millrace/admin.h>
 #include <millrace/broker.h>
+#include <millrace/configs.h>
 #include <millrace/environment.h>
 #include <millrace/kafka/codec.h>
 #include <millrace/observe.h>
@@ -160,6 +161,20 @@ class FakeAdmin final : public Admin {
   std::vector<std::vector<TopicName>> delete_topics_asked;
 };
 
+/// Answers with `described`, takes every change, and remembers what was asked.
+class FakeConfigs final : public Configs {
+ public:
+  Task<std::vector<ConfigsDescribed>> describe(Session&, std::vector<ConfigQuery> queries) override;
+  Task<std::vector<ConfigsAltered>> alter(Session&, AlterConfigsRequest request) override;
+  Task<std::vector<ConfigResource>> list(Session&, std::vector<ConfigResourceType> types) override;
+
+  std::vector<std::vector<ConfigQuery>> describe_asked;
+  std::vector<AlterConfigsRequest> alter_asked;
+  std::vector<std::vector<ConfigResourceType>> list_asked;
+  std::vector<ConfigsDescribed> described;
+  std::vector<ConfigResource> listed;
+};
+
 /// Answers at once through the functions below; where `hold_…` is set, calls wait for the test.
 class FakeBroker final : public Broker {
  public:
@@ -187,6 +202,7 @@ class FakeBroker final : public Broker {
   Task<MetadataAnswer> metadata(Session&, MetadataRequest request) override;
   Task<InitProducerIdAnswer> init_producer_id(Session&, InitProducerIdRequest request) override;
   FakeAdmin& admin() noexcept override { return admin_; }
+  FakeConfigs& configs() noexcept override { return configs_; }
   void* service(std::string_view) noexcept override { return nullptr; }
 
   const ClientInfo* client_info = nullptr;
@@ -207,6 +223,7 @@ class FakeBroker final : public Broker {
  private:
   MemoryBudget memory_;
   FakeAdmin admin_;
+  FakeConfigs configs_;
 };
 
 /// Answers of the right shape: the request's topics and partitions, without errors.
