@@ -52,6 +52,11 @@ Task<> quiesce_shard(ShardState& state) {
   co_return co_await state.running().close();
 }
 
+Task<> end_sessions(FetchSessionCache& sessions) {
+  sessions.clear();
+  co_return {};
+}
+
 Task<> close_shard(ShardState& state, Log log) {
   for (const auto& partition : state.all()) {
     auto closed = co_await partition->close();
@@ -81,7 +86,14 @@ KernelBroker::KernelBroker(BrokerParts parts, BrokerConfig config)
       topics_(parts_, config_, partitions_, cluster_),
       admin_(parts_, topics_),
       configs_(parts_, config_, partitions_, cluster_),
-      producer_ids_(parts_.coordination, config_.id) {}
+      producer_ids_(parts_.coordination, config_.id) {
+  const auto shards = partitions_.shards().size();
+  const auto slots = config_.number_of("max.incremental.fetch.session.cache.slots", 1000);
+  const auto share = (static_cast<std::size_t>(slots) + shards - 1) / shards;
+  for (std::size_t at = 0; at < shards; ++at) {
+    fetch_sessions_.emplace_back(share, at, shards, parts_.environment.random());
+  }
+}
 
 KernelBroker::~KernelBroker() = default;
 
@@ -180,6 +192,12 @@ Task<> KernelBroker::close() {
   // arrives there before the partition goes.
   for (const auto& state : partitions_.shards()) {
     auto make = [&state = *state] { return quiesce_shard(state); };
+    keep(co_await run_on(state->shard(), std::move(make)));
+  }
+  for (const auto& state : partitions_.shards()) {
+    auto make = [&sessions = fetch_sessions_[state->shard().index()]] {
+      return end_sessions(sessions);
+    };
     keep(co_await run_on(state->shard(), std::move(make)));
   }
   for (const auto& state : partitions_.shards()) {

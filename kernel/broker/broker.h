@@ -12,6 +12,7 @@
 #include "kernel/broker/admin.h"
 #include "kernel/broker/broker_parts.h"
 #include "kernel/broker/cluster_keeper.h"
+#include "kernel/broker/fetch_session_cache.h"
 #include "kernel/broker/configs.h"
 #include "kernel/broker/partitions.h"
 #include "kernel/broker/producer_ids.h"
@@ -62,6 +63,7 @@ class KernelBroker final : public Broker {
   BrokerParts parts_;
   BrokerConfig config_;
   PartitionMap partitions_;
+  std::vector<FetchSessionCache> fetch_sessions_;  // by shard, each touched by that alone
   ClusterKeeper cluster_;
   TopicAdmin topics_;
   KernelAdmin admin_;

@@ -4,6 +4,7 @@
 
 #include "kernel/broker/broker.h"
 #include "kernel/broker/session.h"
+#include "kernel/broker/tell.h"
 
 namespace millrace::kernel {
 
@@ -44,16 +45,6 @@ struct ProduceCall {
 Call<PartitionProduced> refuse(std::int32_t partition, ErrorCode error) {
   PartitionProduced refused{.partition = partition, .error = error};
   return {Pending<>::ready({}), Pending<PartitionProduced>::ready(std::move(refused))};
-}
-
-// Runs `job` on `home`: at once when this is home, else by a message.
-template <class F>
-void tell(Shard& here, Shard& home, F job) {
-  if (&here == &home) {
-    job();
-  } else {
-    home.post(std::move(job));
-  }
 }
 
 // One shard's part of a request.  [the shard that owns the partitions]

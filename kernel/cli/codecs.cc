@@ -8,7 +8,7 @@
 namespace millrace::kernel::cli {
 
 struct LoadedCodecs::Parts {
-  StderrLog log{LogLevel::warning, {}, "text"};
+  StderrLog log{{.others = LogLevel::warning, .of = {}}, "text"};
   MetricsRegistry metrics;
   std::unique_ptr<PluginHost> host;
 };

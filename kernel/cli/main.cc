@@ -12,7 +12,7 @@
 namespace millrace::kernel::cli {
 
 Result<> run(const std::function<Task<>(Environment&)>& body) {
-  StderrLog sink(LogLevel::warning, {}, "text");
+  StderrLog sink({.others = LogLevel::warning, .of = {}}, "text");
   MR_TRY(auto environment,
          RealEnvironment::start({.shards = 1, .workers = 1}, Log(sink, "environment")));
   auto result = block_on(*environment->shards().front(), [&] { return body(*environment); });

@@ -42,6 +42,10 @@ constexpr MillraceOption texts(const char* name, const char* fallback, const cha
   option.type = MILLRACE_OPTION_TEXTS;
   return option;
 }
+constexpr MillraceOption reloadable(MillraceOption option) {
+  option.flags |= MILLRACE_OPTION_RELOADABLE;
+  return option;
+}
 constexpr MillraceOption end_of_list = {};
 
 constexpr MillraceOption broker_table[] = {
@@ -55,12 +59,12 @@ constexpr MillraceOption broker_table[] = {
     end_of_list};
 
 constexpr MillraceOption log_table[] = {
-    text("level", "info", level_choices, "Lines below this level are not written."),
+    reloadable(text("level", "info", level_choices, "Lines below this level are not written.")),
     text("format", "text", "text|json", "How a line looks: for people, or an object per line."),
     end_of_list};
 constexpr MillraceOption log_level_table[] = {
-    text("SUBSYSTEM", nullptr, level_choices,
-         "Level of one subsystem, such as \"storage.filelog\", instead of log.level."),
+    reloadable(text("SUBSYSTEM", nullptr, level_choices,
+                    "Level of one subsystem, such as \"storage.filelog\", instead of log.level.")),
     end_of_list};
 
 constexpr MillraceOption plugins_table[] = {

@@ -1,14 +1,15 @@
 // millraced: argv -> configuration -> engine -> exit code.
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <thread>
 
 #include "kernel/daemon/arguments.h"
 #include "kernel/daemon/engine.h"
+#include "kernel/daemon/process.h"
 #include "kernel/env/block_on.h"
 #include "kernel/env/real_environment.h"
+#include "kernel/log/fatal_signals.h"
 #include "kernel/log/metrics_registry.h"
 #include "kernel/log/stderr_log.h"
 #include "kernel/partition/topic_config.h"
@@ -19,26 +20,6 @@ namespace {
 // What a stop by signal leaves to requests in flight; the contract is a clean end within 5 s.
 constexpr Duration stop_grace = std::chrono::seconds(3);
 constexpr unsigned shards_default_max = 4;
-
-// Signals are taken by the main thread alone, which waits for them; so they are blocked before any
-// other thread starts.
-class Signals {
- public:
-  Signals() {
-    std::signal(SIGPIPE, SIG_IGN);
-    sigemptyset(&set_);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set_, signal);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-  }
-  int wait() const {
-    int signal = 0;
-    sigwait(&set_, &signal);
-    return signal;
-  }
-
- private:
-  sigset_t set_;
-};
 
 Exit exit_of(const Engine& engine, const Error& error) {
   switch (engine.step()) {
@@ -65,8 +46,38 @@ unsigned shards_of(const BrokerSettings& settings) {
   return std::clamp(std::thread::hardware_concurrency() / 2, 1U, shards_default_max);
 }
 
-Exit serve(Plan plan, RealEnvironment& environment, LogSink& sink, Metrics& metrics,
-           const Signals& signals) {
+std::expected<Plan, ConfigErrors> read_plan(const ConfigSource& source) {
+  const auto config = Config::load(source);
+  if (!config) return std::unexpected(config.error());
+  auto plan = make_plan(*config, broker_defaults());
+  if (!plan) return plan;
+  // What the topics would inherit has to be right before there is one.
+  if (const auto topic = TopicConfig::parse(plan->defaults, {}); !topic) {
+    return std::unexpected(ConfigErrors{{{}, "[defaults]: " + topic.error().detail}});
+  }
+  return plan;
+}
+
+LogLevels levels_of(const LogSettings& settings) {
+  return {.others = settings.level, .of = settings.levels};
+}
+
+// Takes over what can be changed in a running broker: the options declared as reloadable.
+void reload(const ConfigSource& source, StderrLog& sink, const Log& log) {
+  const auto plan = read_plan(source);
+  if (!plan) {
+    for (const auto& error : plan.error()) {
+      log.error("SIGHUP: the configuration is wrong; nothing was changed",
+                {{"error", to_string(error)}});
+    }
+    return;
+  }
+  sink.set_levels(levels_of(plan->log));
+  log.info("SIGHUP: log levels are as configured now; other options change at the next start");
+}
+
+Exit serve(Plan plan, const ConfigSource& source, RealEnvironment& environment, StderrLog& sink,
+           Metrics& metrics, const Signals& signals) {
   const Log log(sink, "broker");
   Shard& control = environment.control();
   Engine engine(std::move(plan), {environment, sink, metrics});
@@ -80,7 +91,7 @@ Exit serve(Plan plan, RealEnvironment& environment, LogSink& sink, Metrics& metr
 
   int signal = signals.wait();
   while (signal == SIGHUP) {
-    log.warning("SIGHUP: no option can be changed in a running broker yet; restart it instead");
+    reload(source, sink, log);
     signal = signals.wait();
   }
   log.info("stopping", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
@@ -98,17 +109,10 @@ Exit run(int argc, char** argv) {
   if (const auto* exit = std::get_if<Exit>(&parsed)) return *exit;
   const auto& arguments = std::get<Arguments>(parsed);
 
-  const auto refuse = [](const ConfigErrors& errors) {
-    for (const auto& error : errors) std::cerr << to_string(error) << '\n';
+  auto plan = read_plan(arguments.config);
+  if (!plan) {
+    for (const auto& error : plan.error()) std::cerr << to_string(error) << '\n';
     return Exit::bad_config;
-  };
-  const auto config = Config::load(arguments.config);
-  if (!config) return refuse(config.error());
-  auto plan = make_plan(*config, broker_defaults());
-  if (!plan) return refuse(plan.error());
-  // What the topics would inherit has to be right before there is one.
-  if (const auto topic = TopicConfig::parse(plan->defaults, {}); !topic) {
-    return refuse({{{}, "[defaults]: " + topic.error().detail}});
   }
   if (arguments.check) {
     std::cout << "the configuration is good\n";
@@ -116,7 +120,9 @@ Exit run(int argc, char** argv) {
   }
 
   const Signals signals;
-  StderrLog sink(plan->log.level, plan->log.levels, plan->log.format);
+  StderrLog sink(levels_of(plan->log), plan->log.format);
+  const LogBeforeFatalSignals log_first(sink);
+  raise_open_files_limit(Log(sink, "environment"));
   MetricsRegistry metrics;
   auto environment = RealEnvironment::start({.shards = shards_of(plan->broker), .workers = 2},
                                             Log(sink, "environment"));
@@ -124,7 +130,8 @@ Exit run(int argc, char** argv) {
     std::cerr << "millraced: " << to_string(environment.error()) << '\n';
     return Exit::internal;
   }
-  const auto exit = serve(*std::move(plan), **environment, sink, metrics, signals);
+  const auto exit =
+      serve(*std::move(plan), arguments.config, **environment, sink, metrics, signals);
   (*environment)->stop();
   return exit;
 }
@@ -134,6 +141,7 @@ Exit run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using millrace::kernel::Exit;
+  millrace::kernel::fill_standard_descriptors();
   try {
     return static_cast<int>(millrace::kernel::run(argc, argv));
   } catch (const std::exception& error) {

@@ -8,29 +8,53 @@
 
 namespace millrace::kernel {
 
-StderrLog::StderrLog(LogLevel level, std::map<std::string, LogLevel, std::less<>> levels,
-                     std::string_view format)
-    : level_(level), levels_(std::move(levels)), json_(format == "json") {}
+namespace {
+
+/// Some thousands of lines, for a reader that is away for a moment.
+constexpr std::size_t waiting_bytes_max = 1 << 20;
+
+std::string line_of(bool json, LogLevel level, std::string_view subsystem, std::string_view message,
+                    std::initializer_list<LogField> fields) {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  const Timestamp now{std::chrono::duration_cast<std::chrono::milliseconds>(since).count()};
+  const LogEvent event{now, level, subsystem, message, fields};
+  return json ? json_line(event) : text_line(event);
+}
+
+}  // namespace
+
+StderrLog::StderrLog(LogLevels levels, std::string_view format)
+    : json_(format == "json"),
+      writer_(STDERR_FILENO, waiting_bytes_max, [json = json_](std::uint64_t lines) {
+        return line_of(json, LogLevel::warning, "log",
+                       "lines were dropped here: stderr was not read fast enough",
+                       {{"lines", lines}});
+      }) {
+  set_levels(std::move(levels));
+}
+
+void StderrLog::set_levels(LogLevels levels) {
+  const std::lock_guard lock(mutex_);
+  all_levels_.push_back(std::make_unique<const LogLevels>(std::move(levels)));
+  levels_ = all_levels_.back().get();
+}
 
 bool StderrLog::wants(LogLevel level, std::string_view subsystem) const noexcept {
+  const auto& levels = *levels_.load();
   auto name = subsystem;
-  while (!name.empty() && !levels_.empty()) {
-    const auto found = levels_.find(name);
-    if (found != levels_.end()) return level >= found->second;
+  while (!name.empty() && !levels.of.empty()) {
+    const auto found = levels.of.find(name);
+    if (found != levels.of.end()) return level >= found->second;
     const auto dot = name.rfind('.');
     name = dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
   }
-  return level >= level_;
+  return level >= levels.others;
 }
 
 void StderrLog::write(LogLevel level, std::string_view subsystem, std::string_view message,
                       std::initializer_list<LogField> fields) noexcept {
   try {
-    const auto since = std::chrono::system_clock::now().time_since_epoch();
-    const Timestamp now{std::chrono::duration_cast<std::chrono::milliseconds>(since).count()};
-    const LogEvent event{now, level, subsystem, message, fields};
-    const auto line = json_ ? json_line(event) : text_line(event);
-    static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
+    writer_.push(line_of(json_, level, subsystem, message, fields));
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory for a line, and
     // nobody left to tell.
   }

@@ -1,33 +1,49 @@
 // The log of a process: lines to stderr, which the service manager keeps.
 #pragma once
 
+#include <atomic>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <millrace/observe.h>
 
+#include "kernel/log/line_writer.h"
+
 namespace millrace::kernel {
 
+/// Levels of subsystems and of what is below them: "storage" counts for "storage.filelog" unless
+/// that has its own.
+struct LogLevels {
+  LogLevel others = LogLevel::info;
+  std::map<std::string, LogLevel, std::less<>> of;
+};
+
 /// The first kernel code that runs and the last to be destroyed, so it stands on its own: it reads
-/// the clock itself.  [any thread]
+/// the clock itself. Nobody who logs waits for the reader of stderr: see LineWriter.  [any thread]
 class StderrLog final : public LogSink {
  public:
-  /// `levels` are for subsystems and what is below them: "storage" counts for "storage.filelog"
-  /// unless that has its own. `format` is "text" or "json".
-  StderrLog(LogLevel level, std::map<std::string, LogLevel, std::less<>> levels,
-            std::string_view format);
+  /// `format` is "text" or "json".
+  StderrLog(LogLevels levels, std::string_view format);
 
   bool wants(LogLevel level, std::string_view subsystem) const noexcept override;
-  /// One write per line, so that lines of several threads do not mix. A full or closed stderr loses
-  /// the line, nothing else.
   void write(LogLevel level, std::string_view subsystem, std::string_view message,
              std::initializer_list<LogField> fields) noexcept override;
 
+  void set_levels(LogLevels levels);
+  /// Whether every line has been handed to stderr. Fit for a signal handler.
+  bool idle() const noexcept { return writer_.idle(); }
+
  private:
-  LogLevel level_;
-  std::map<std::string, LogLevel, std::less<>> levels_;
-  bool json_;
+  const bool json_;
+  std::atomic<const LogLevels*> levels_;
+  // Whoever reads old levels may do so at any time: they stay. They change by a person's hand.
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<const LogLevels>> all_levels_;  // guarded by mutex_
+  LineWriter writer_;
 };
 
 }  // namespace millrace::kernel

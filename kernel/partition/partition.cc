@@ -57,8 +57,13 @@ PartitionOffsets Partition::offsets() const noexcept {
           .end = bounds.end};
 }
 
-// Without transactions everything below the high watermark is stable.
-Offset Partition::readable_end(Isolation) const noexcept { return high_watermark_; }
+// What is stable ends where the first transaction begins that is not over.
+Offset Partition::readable_end(Isolation isolation) const noexcept {
+  if (isolation == Isolation::read_uncommitted) return high_watermark_;
+  const auto unstable = producers_.first_unstable();
+  if (unstable == Offset{}) return high_watermark_;
+  return std::min(high_watermark_, std::max(unstable, log_->bounds().start));
+}
 
 ErrorCode Partition::check_epoch(Epoch current) const noexcept {
   if (current == Epoch{} || current == leader_epoch_) return ErrorCode::none;
@@ -79,19 +84,20 @@ void Partition::advance(Offset written_end) {
   written_end_ = std::max(written_end_, written_end);
   if (high_watermark_held_ || high_watermark_ == written_end_) return;
   high_watermark_ = written_end_;
+  producers_.settle(high_watermark_);
   high_watermark_moved_.notify_all();
-  notify_waiters();
+  notify_watches();
 }
 
 Task<> Partition::close() {
   closing_ = true;
   high_watermark_moved_.notify_all();
-  notify_waiters();
+  notify_watches();
   background_.cancel();
   CancelScope never_cancelled;
   auto ending = running_.close().within(never_cancelled);
   MR_CO_CHECK(co_await std::move(ending));
-  auto snapshot = co_await snapshot_producers();
+  auto snapshot = co_await store_state();
   auto closed = co_await log_->close();
   co_return closed ? std::move(snapshot) : std::move(closed);
 }

@@ -15,9 +15,10 @@
 #include <millrace/observe.h>
 #include <millrace/storage.h>
 
+#include "kernel/partition/aborted_transactions.h"
 #include "kernel/partition/batch_validator.h"
 #include "kernel/partition/epoch_cache.h"
-#include "kernel/partition/fetch_waiter.h"
+#include "kernel/partition/partition_watch.h"
 #include "kernel/partition/producer_state.h"
 #include "kernel/partition/time_search.h"
 #include "kernel/partition/topic_config.h"
@@ -86,10 +87,9 @@ class Partition {
   /// where the storage has them. Completes without suspension when nothing needs the disk.
   Task<PartitionFetched> read(PartitionFetch request, ReadContext context);
 
-  /// `waiter` is notified once anything beyond `from` becomes readable, or the partition goes away.
-  /// Notified at once when that is so already.
-  void add_waiter(Offset from, Isolation isolation, std::shared_ptr<FetchWaiter> waiter);
-  void remove_waiter(const FetchWaiter& waiter) noexcept;
+  /// `watch` is told of every move of the offsets until anything beyond `from` is readable or the
+  /// partition goes away; at once when that is so already.
+  void watch(PartitionWatch& watch, Offset from, Isolation isolation);
 
   Task<PartitionOffsetFound> find_offset(PartitionOffsetQuery query, Isolation isolation);
   /// The newest epoch not above `epoch`, and the offset at which it ends.
@@ -121,11 +121,6 @@ class Partition {
     Gate::Pass pass;
     Resolver<PartitionProduced> done;
   };
-  struct Waiting {
-    Offset from;
-    Isolation isolation;
-    std::shared_ptr<FetchWaiter> waiter;
-  };
 
   Partition(PartitionHost host, TopicPartition id, const TopicConfig& config, Epoch leader_epoch,
             std::unique_ptr<PartitionLog> log);
@@ -150,16 +145,20 @@ class Partition {
   Task<Payload> read_log(PartitionFetch request, ReadContext context);
   Task<std::optional<FoundRecord>> find_record(Timestamp time, Offset limit);
   Task<Timestamp> max_timestamp();
-  void notify_waiters();
+  void notify_watches();
 
   // partition_upkeep.cc
   Task<> recover();
+  Task<bool> restore_aborted();
   Task<Offset> restore_producers();
-  Task<> replay(Offset from);
-  Task<> restore_epochs();
+  Task<bool> restore_epochs();
+  Task<> replay(Offset from, Offset new_from);
+  void take_note(const BatchHeader& header, const std::optional<TransactionMarker>& marker);
+  Task<> store_state();
   Task<> store_epochs();
+  Task<> store_aborted();
+  Task<> store_producers();
   Task<> apply_retention();
-  Task<> snapshot_producers();
   Task<> flush_to(Offset end);
   Task<> flush_later(Gate::Pass pass);
   void schedule_flush();
@@ -172,6 +171,7 @@ class Partition {
   std::unique_ptr<PartitionLog> log_;
 
   ProducerStates producers_;
+  AbortedTransactions aborted_;
   EpochCache epochs_;
   Offset written_end_;
   Offset high_watermark_;
@@ -182,14 +182,16 @@ class Partition {
   std::deque<Queued> queue_;
   bool draining_ = false;
   Event high_watermark_moved_;  // or closing
-  std::vector<Waiting> waiters_;
+  PartitionWatches watches_;
 
   bool flushing_ = false;
   bool flush_scheduled_ = false;
   Event flushed_;
-  Offset flush_from_;        // records from here on count towards flush.messages
-  Offset snapshot_segment_;  // base of the active segment when the last snapshot was taken
-  Offset snapshot_at_{0};    // where that was; nothing is known of an empty log
+  Offset flush_from_;         // records from here on count towards flush.messages
+  Offset snapshot_segment_;   // base of the active segment when the last snapshot was taken
+  Offset snapshot_at_{0};     // where that was; nothing is known of an empty log
+  Offset aborted_stored_{0};  // aborted transactions that ended below it are stored
+  std::string epochs_stored_;
   Gate running_;
   CancelScope background_;
 };

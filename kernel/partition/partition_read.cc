@@ -40,7 +40,9 @@ Task<PartitionFetched> Partition::read(PartitionFetch request, ReadContext conte
                            .high_watermark = high_watermark_,
                            .last_stable = readable_end(Isolation::read_committed),
                            .log_start = bounds.start};
-  if (context.isolation == Isolation::read_committed) fetched.aborted.emplace();
+  if (context.isolation == Isolation::read_committed) {
+    fetched.aborted = aborted_.within(request.from, fetched.last_stable);
+  }
   auto records = co_await read_log(request, context);
   if (!records) {
     if (records.error().code == Errc::out_of_range) {  // trimmed since we looked
@@ -68,21 +70,15 @@ Task<Payload> Partition::read_log(PartitionFetch request, ReadContext context) {
   co_return co_await log_->read(wanted);
 }
 
-void Partition::add_waiter(Offset from, Isolation isolation, std::shared_ptr<FetchWaiter> waiter) {
-  if (closing_ || readable_end(isolation) > from) return waiter->notify();
-  waiters_.push_back({from, isolation, std::move(waiter)});
+void Partition::watch(PartitionWatch& watch, Offset from, Isolation isolation) {
+  watch.stop();
+  if (closing_ || readable_end(isolation) > from) return watch.on_change(true);
+  watches_.add(watch, from, isolation);
 }
 
-void Partition::remove_waiter(const FetchWaiter& waiter) noexcept {
-  std::erase_if(waiters_, [&waiter](const Waiting& one) { return one.waiter.get() == &waiter; });
-}
-
-void Partition::notify_waiters() {
-  std::erase_if(waiters_, [this](const Waiting& one) {
-    if (!closing_ && readable_end(one.isolation) <= one.from) return false;
-    one.waiter->notify();
-    return true;
-  });
+void Partition::notify_watches() {
+  if (closing_) return watches_.release();
+  watches_.notify([this](Isolation isolation) { return readable_end(isolation); });
 }
 
 Task<PartitionOffsetFound> Partition::find_offset(PartitionOffsetQuery query, Isolation isolation) {

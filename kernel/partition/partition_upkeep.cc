@@ -20,25 +20,65 @@ constexpr std::int64_t wait_ms_max = 365LL * 24 * 3600 * 1000;
 // There is one file of leader epochs, whatever the log's offsets are.
 constexpr Offset epochs_at{0};
 
-Result<std::vector<BatchHeader>> headers_of(const Payload& batches) {
-  std::vector<BatchHeader> headers;
-  MR_CHECK(for_each_batch(batches, [&headers](const FoundBatch& batch) {
-    headers.push_back(batch.header);
+// What replay needs of a batch.
+struct Noted {
+  BatchHeader header;
+  std::optional<TransactionMarker> marker;
+};
+
+Result<std::vector<Noted>> notes_of(const Payload& batches) {
+  std::vector<FoundBatch> found;
+  MR_CHECK(for_each_batch(batches, [&found](const FoundBatch& batch) {
+    found.push_back(batch);
     return true;
   }));
-  return headers;
+  std::vector<Noted> notes;
+  notes.reserve(found.size());
+  for (const auto& batch : found) {
+    Noted note{batch.header, {}};
+    if (batch.header.control()) {
+      MR_TRY(const auto bytes, copy_range(batches, batch.position, batch.header.total_bytes()));
+      MR_TRY(note.marker, read_marker(batch.header, bytes));
+    }
+    notes.push_back(note);
+  }
+  return notes;
 }
 
 }  // namespace
 
+// The files beside the log are caches of what it says: where one is missing or wrong, all of the
+// log is walked.
 Task<> Partition::recover() {
-  MR_CO_CHECK(co_await restore_epochs());
-  MR_CO_TRY(const auto from, co_await restore_producers());
-  MR_CO_CHECK(co_await replay(from));
+  const auto start = log_->bounds().start;
+  MR_CO_TRY(const bool epochs_known, co_await restore_epochs());
+  MR_CO_TRY(const bool aborted_known, co_await restore_aborted());
+  auto new_from = start;
+  if (aborted_known) {
+    MR_CO_TRY(new_from, co_await restore_producers());
+  }
+  aborted_.truncate_from(new_from);
+  aborted_stored_ = new_from;
+  MR_CO_CHECK(co_await replay(epochs_known ? new_from : start, new_from));
+  producers_.settle(high_watermark_);
+  epochs_.assign(leader_epoch_, log_->bounds().end);
   const auto segments = log_->segments();
   if (!segments.empty()) snapshot_segment_ = segments.back().base;
-  if (epochs_.assign(leader_epoch_, log_->bounds().end)) MR_CO_CHECK(co_await store_epochs());
   co_return {};
+}
+
+Task<bool> Partition::restore_aborted() {
+  MR_CO_TRY(const auto stored, co_await log_->aux(AuxKind::aborted_transactions));
+  for (const auto& file : stored) {
+    const auto added = aborted_.add_all(file.value);
+    if (added) continue;
+    host_.log.warning("rebuilding the index of aborted transactions",
+                      {{"partition", to_string(id_)},
+                       {"segment", file.at.value},
+                       {"error", to_string(added.error())}});
+    co_return false;
+  }
+  co_return true;
 }
 
 // Restores the newest snapshot that fits the log, and answers from where batches must be replayed.
@@ -49,7 +89,7 @@ Task<Offset> Partition::restore_producers() {
   for (; !snapshots.empty(); snapshots.pop_back()) {
     const auto at = snapshots.back().at;
     if (at <= bounds.end) {
-      const auto restored = producers_.restore(snapshots.back().value);
+      const auto restored = producers_.restore(snapshots.back().value, now());
       if (restored) {
         snapshot_at_ = at;
         co_return std::max(at, bounds.start);
@@ -64,43 +104,87 @@ Task<Offset> Partition::restore_producers() {
   co_return bounds.start;
 }
 
-Task<> Partition::replay(Offset from) {
+// Epochs are learnt from `from` on, producers and transactions from `new_from` on.
+Task<> Partition::replay(Offset from, Offset new_from) {
   const auto end = log_->bounds().end;
   while (from < end) {
     const ReadRequest step{.from = from, .limit = end, .bytes_max = replay_step_bytes};
     MR_CO_TRY(auto batches, co_await log_->read(step));
     if (batches.empty()) break;
-    auto work = [batches = std::move(batches)] { return headers_of(batches); };
+    auto work = [batches = std::move(batches)] { return notes_of(batches); };
     auto walking = on_worker(host_.environment.workers(), std::move(work));
-    MR_CO_TRY(const auto headers, co_await std::move(walking));
-    for (const auto& header : headers) {
-      producers_.append(header, now());
-      epochs_.assign(header.partition_leader_epoch, header.base_offset);
-      from = header.last_offset() + 1;
+    MR_CO_TRY(const auto notes, co_await std::move(walking));
+    for (const auto& note : notes) {
+      epochs_.assign(note.header.partition_leader_epoch, note.header.base_offset);
+      if (note.header.last_offset() >= new_from) take_note(note.header, note.marker);
+      from = note.header.last_offset() + 1;
     }
   }
   co_return {};
 }
 
-Task<> Partition::restore_epochs() {
+void Partition::take_note(const BatchHeader& header,
+                          const std::optional<TransactionMarker>& marker) {
+  if (!marker) return producers_.append(header, now());
+  if (const auto row = producers_.end_transaction(header, *marker, now())) aborted_.add(*row);
+}
+
+// False: what is stored cannot be used.
+Task<bool> Partition::restore_epochs() {
   MR_CO_TRY(const auto stored, co_await log_->aux(AuxKind::leader_epochs));
-  if (stored.empty()) co_return {};
-  auto parsed = EpochCache::parse(stored.back().value.text());
+  if (stored.empty()) co_return false;
+  const auto text = stored.back().value.text();
+  auto parsed = EpochCache::parse(text);
   if (!parsed) {
     host_.log.warning("rebuilding leader epochs",
                       {{"partition", to_string(id_)}, {"error", to_string(parsed.error())}});
-    co_return {};
+    co_return false;
   }
+  epochs_stored_ = text;
   epochs_ = *std::move(parsed);
   const auto bounds = log_->bounds();
   epochs_.truncate_from(bounds.end + 1);  // one that begins at the end may have no records yet
   epochs_.trim_before(bounds.start);
-  co_return {};
+  co_return true;
+}
+
+// Everything that replay would have to find again. The snapshot comes last: replay begins behind
+// it.
+Task<> Partition::store_state() {
+  MR_CO_CHECK(co_await store_epochs());
+  MR_CO_CHECK(co_await store_aborted());
+  co_return co_await store_producers();
 }
 
 Task<> Partition::store_epochs() {
-  auto text = Buffer::copy_of(epochs_.checkpoint());
-  co_return co_await log_->put_aux(AuxKind::leader_epochs, epochs_at, std::move(text));
+  auto text = epochs_.checkpoint();
+  if (text == epochs_stored_) co_return {};
+  auto value = Buffer::copy_of(as_bytes(text));
+  MR_CO_CHECK(co_await log_->put_aux(AuxKind::leader_epochs, epochs_at, std::move(value)));
+  epochs_stored_ = std::move(text);
+  co_return {};
+}
+
+// Each segment has the rows of the transactions that ended in it.
+Task<> Partition::store_aborted() {
+  const auto end = log_->bounds().end;
+  const auto segments = log_->segments();
+  for (const auto& segment : segments) {
+    if (segment.next <= aborted_stored_) continue;
+    auto rows = aborted_.encode(segment.base, segment.next);
+    if (rows.empty()) continue;
+    auto put = log_->put_aux(AuxKind::aborted_transactions, segment.base, std::move(rows));
+    MR_CO_CHECK(co_await std::move(put));
+  }
+  aborted_stored_ = end;
+  co_return {};
+}
+
+Task<> Partition::store_producers() {
+  const auto at = log_->bounds().end;
+  if (at == snapshot_at_) co_return {};
+  snapshot_at_ = at;
+  co_return co_await log_->put_aux(AuxKind::producer_snapshot, at, producers_.snapshot());
 }
 
 Task<> Partition::maintain() {
@@ -110,7 +194,7 @@ Task<> Partition::maintain() {
   MR_CO_CHECK(co_await apply_retention());
   const auto segments = log_->segments();
   if (!segments.empty() && segments.back().base != snapshot_segment_) {
-    MR_CO_CHECK(co_await snapshot_producers());
+    MR_CO_CHECK(co_await store_state());
     snapshot_segment_ = segments.back().base;
   }
   co_return {};
@@ -127,14 +211,8 @@ Task<> Partition::apply_retention() {
                                          {"below", plan->first_kept.value},
                                          {"bytes", before.bytes - log_->bounds().bytes}});
   epochs_.trim_before(plan->first_kept);
+  aborted_.trim_before(plan->first_kept);
   co_return co_await store_epochs();
-}
-
-Task<> Partition::snapshot_producers() {
-  const auto at = log_->bounds().end;
-  if (at == snapshot_at_) co_return {};
-  snapshot_at_ = at;
-  co_return co_await log_->put_aux(AuxKind::producer_snapshot, at, producers_.snapshot());
 }
 
 // One flush at a time; whoever comes meanwhile waits for it and, if it did not reach far enough,

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <utility>
 
 #include <millrace/bytes.h>
 
@@ -17,9 +18,6 @@ constexpr std::size_t crc_at = 2;
 constexpr std::size_t count_at = 6;
 constexpr std::size_t rows_at = 10;
 constexpr std::size_t row_bytes = 46;
-
-constexpr std::int32_t no_coordinator_epoch = -1;
-constexpr std::int64_t no_transaction = -1;
 
 }  // namespace
 
@@ -51,31 +49,77 @@ ProducerStates::Verdict ProducerStates::check(const BatchHeader& header) const {
       return Duplicate{batch.last_offset + -batch.offset_delta, batch.last_offset};
     }
   }
-  const auto expected = sequence_after(producer.batches.back().last_sequence, 1);
+  const auto expected = sequence_after(producer.last_sequence(), 1);
   if (header.base_sequence == expected) return Accepted{};
   return Refused{ErrorCode::out_of_order_sequence_number,
                  who + " sent sequence " + std::to_string(header.base_sequence) + ", expected " +
                      std::to_string(expected)};
 }
 
-void ProducerStates::append(const BatchHeader& header, Timestamp now) {
-  if (header.producer_id < 0 || header.control()) return;
+ProducerStates::Producer& ProducerStates::in_epoch(const BatchHeader& header, Timestamp now) {
   auto& producer = producers_[header.producer_id];
   if (producer.epoch != header.producer_epoch) producer.batches.clear();
   producer.epoch = header.producer_epoch;
+  producer.newest_record = header.max_timestamp;
   producer.last_seen = now;
+  return producer;
+}
+
+void ProducerStates::append(const BatchHeader& header, Timestamp now) {
+  if (header.producer_id < 0 || header.control()) return;
+  auto& producer = in_epoch(header, now);
   producer.batches.push_back(
       {.first_sequence = header.base_sequence,
        .last_sequence = sequence_after(header.base_sequence, header.last_offset_delta),
        .last_offset = header.last_offset(),
        .offset_delta = header.last_offset_delta});
   if (producer.batches.size() > batches_kept_max) producer.batches.pop_front();
+  if (header.transactional() && producer.transaction_first == Offset{}) {
+    producer.transaction_first = header.base_offset;
+    open_.insert(header.base_offset);
+  }
+}
+
+std::optional<AbortedRow> ProducerStates::end_transaction(const BatchHeader& header,
+                                                          const TransactionMarker& marker,
+                                                          Timestamp now) {
+  auto& producer = in_epoch(header, now);
+  producer.coordinator_epoch = marker.coordinator_epoch;
+  const auto first = std::exchange(producer.transaction_first, Offset{});
+  if (first == Offset{}) return std::nullopt;  // it had no records here
+  const auto last = header.last_offset();
+  open_.erase(first);
+  decided_[last] = first;
+  if (marker.commit) return std::nullopt;
+  return AbortedRow{.producer_id = header.producer_id,
+                    .first = first,
+                    .last = last,
+                    .last_stable = open_.empty() ? last + 1 : *open_.begin()};
+}
+
+Offset ProducerStates::first_unstable() const {
+  Offset first = open_.empty() ? Offset{} : *open_.begin();
+  for (const auto& [marker, begin] : decided_) {
+    if (first == Offset{} || begin < first) first = begin;
+  }
+  return first;
+}
+
+void ProducerStates::settle(Offset high_watermark) {
+  decided_.erase(decided_.begin(), decided_.lower_bound(high_watermark));
 }
 
 void ProducerStates::expire(Timestamp now, std::int64_t idle_ms) {
   std::erase_if(producers_, [now, idle_ms](const auto& entry) {
-    return now.ms - entry.second.last_seen.ms >= idle_ms;
+    const auto& producer = entry.second;
+    return producer.transaction_first == Offset{} && now.ms - producer.last_seen.ms >= idle_ms;
   });
+}
+
+void ProducerStates::clear() {
+  producers_.clear();
+  open_.clear();
+  decided_.clear();
 }
 
 Buffer ProducerStates::snapshot() const {
@@ -88,15 +132,15 @@ Buffer ProducerStates::snapshot() const {
   auto* start = file.data();
   auto* at = start + rows_at;
   for (const auto& [id, producer] : sorted) {
-    const auto& batch = producer->batches.back();
+    const auto batch = producer->batches.empty() ? Batch{} : producer->batches.back();
     store_be(at, id);
     store_be(at + 8, producer->epoch);
-    store_be(at + 10, batch.last_sequence);
+    store_be(at + 10, producer->last_sequence());
     store_be(at + 14, batch.last_offset.value);
     store_be(at + 22, batch.offset_delta);
-    store_be(at + 26, producer->last_seen.ms);
-    store_be(at + 34, no_coordinator_epoch);
-    store_be(at + 38, no_transaction);
+    store_be(at + 26, producer->newest_record.ms);
+    store_be(at + 34, producer->coordinator_epoch);
+    store_be(at + 38, producer->transaction_first.value);
     at += row_bytes;
   }
   file.filled(file.capacity());
@@ -106,8 +150,8 @@ Buffer ProducerStates::snapshot() const {
   return std::move(file).freeze();
 }
 
-Result<> ProducerStates::restore(Bytes snapshot) {
-  producers_.clear();
+Result<> ProducerStates::restore(Bytes snapshot, Timestamp now) {
+  clear();
   const auto corrupt = [](std::string what) {
     return Error{Errc::corrupt, "producer snapshot: " + std::move(what)};
   };
@@ -126,22 +170,30 @@ Result<> ProducerStates::restore(Bytes snapshot) {
     return corrupt(std::to_string(count) + " rows in " + std::to_string(rows.size()) + " bytes");
   }
   for (std::size_t row = 0; row < static_cast<std::size_t>(count); ++row) {
-    const auto* at = rows.data() + row * row_bytes;
-    const auto last_sequence = load_be<std::int32_t>(at + 10);
-    const auto offset_delta = load_be<std::int32_t>(at + 22);
-    if (last_sequence < 0) continue;  // known by a transaction marker alone
-    // The first sequence is behind the last by as many steps, around 2^31.
-    const auto first_sequence = static_cast<std::int32_t>(
-        (std::int64_t{last_sequence} - offset_delta) & std::numeric_limits<std::int32_t>::max());
-    auto& producer = producers_[load_be<std::int64_t>(at)];
-    producer.epoch = load_be<std::int16_t>(at + 8);
-    producer.last_seen = {load_be<std::int64_t>(at + 26)};
-    producer.batches.push_back({.first_sequence = first_sequence,
-                                .last_sequence = last_sequence,
-                                .last_offset = {load_be<std::int64_t>(at + 14)},
-                                .offset_delta = offset_delta});
+    restore_row(rows.data() + row * row_bytes, now);
   }
   return {};
+}
+
+void ProducerStates::restore_row(const std::byte* row, Timestamp now) {
+  auto& producer = producers_[load_be<std::int64_t>(row)];
+  producer.epoch = load_be<std::int16_t>(row + 8);
+  producer.newest_record = {load_be<std::int64_t>(row + 26)};
+  producer.last_seen = now;
+  producer.coordinator_epoch = load_be<std::int32_t>(row + 34);
+  producer.transaction_first = {load_be<std::int64_t>(row + 38)};
+  if (producer.transaction_first != Offset{}) open_.insert(producer.transaction_first);
+
+  const auto last_sequence = load_be<std::int32_t>(row + 10);
+  const auto offset_delta = load_be<std::int32_t>(row + 22);
+  if (last_sequence < 0) return;  // known by a marker alone
+  // The first sequence is behind the last by as many steps, around 2^31.
+  const auto first_sequence = static_cast<std::int32_t>(
+      (std::int64_t{last_sequence} - offset_delta) & std::numeric_limits<std::int32_t>::max());
+  producer.batches.push_back({.first_sequence = first_sequence,
+                              .last_sequence = last_sequence,
+                              .last_offset = {load_be<std::int64_t>(row + 14)},
+                              .offset_delta = offset_delta});
 }
 
 }  // namespace millrace::kernel

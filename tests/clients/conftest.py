@@ -2,25 +2,33 @@
 it, brokers of their own for those that hurt it, and every client."""
 
 import re
+from collections import Counter
 
 import pytest
 
-from harness.broker import ApacheKafka, Broker, Millrace
-from harness.client import Client
-from harness.confluent import Confluent
-from harness.java import Java
-from harness.kcat import Kcat
+from harness.broker import ApacheKafka, ApacheKafka39, Broker, Millrace
+from harness.client import ABILITIES, Client
+from harness.fleet import KINDS, Fleet, chosen
+from harness.records import CODECS
 
-CLIENTS = {kind.name: kind for kind in (Kcat, Confluent, Java)}
 PARTITIONS = 3
+BROKERS = {"millrace": Millrace, "kafka": ApacheKafka, "kafka-3.9": ApacheKafka39}
+LEFT_OUT = pytest.StashKey[Counter]()
+"""(client, what it cannot) → tests left out for that."""
 
 
 def pytest_addoption(parser):
     parser.addoption(
         "--broker",
-        choices=("millrace", "kafka"),
+        choices=tuple(BROKERS),
         default="millrace",
-        help="what the tests run against; kafka shows that the tests are right",
+        help="what the tests run against; kafka, and for old clients and formats kafka-3.9, show "
+        "that the tests are right",
+    )
+    parser.addoption(
+        "--clients",
+        default="ci",
+        help="ci, all, or names with commas between them",
     )
     parser.addoption(
         "--kills",
@@ -30,16 +38,59 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_generate_tests(metafunc):
+    """A test that asks for `client` or `client_kind` is run for each client of the run."""
+    for name in {"client", "client_kind"} & set(metafunc.fixturenames):
+        names = chosen(metafunc.config.getoption("--clients"))
+        metafunc.parametrize(name, names, indirect=True)
+
+
 def pytest_collection_modifyitems(config, items):
-    if config.getoption("--broker") == "kafka":
-        ours = [item for item in items if item.get_closest_marker("millrace")]
-        config.hook.pytest_deselected(items=ours)
-        items[:] = [item for item in items if item not in ours]
+    left_out = config.stash.setdefault(LEFT_OUT, Counter())
+    broker = config.getoption("--broker")
+    kept, others = [], []
+    for item in items:
+        lacking = missing_ability(item)
+        if lacking is not None:
+            left_out[lacking] += 1
+        elsewhere = broker != "millrace" and item.get_closest_marker("millrace")
+        too_new = broker == "kafka" and item.get_closest_marker("old_formats")
+        (others if lacking or elsewhere or too_new else kept).append(item)
+    config.hook.pytest_deselected(items=others)
+    items[:] = kept
+
+
+def missing_ability(item) -> tuple[str, str] | None:
+    """The client of the test and what it lacks for it."""
+    params = getattr(item, "callspec", None) and item.callspec.params
+    name = params and (params.get("client") or params.get("client_kind"))
+    if not name:
+        return None
+    needed = [ability for mark in item.iter_markers("needs") for ability in mark.args]
+    for ability in needed:
+        assert ability in ABILITIES or ability in CODECS, f"{item.nodeid}: no ability {ability}"
+    codecs = [params["codec"]] if "codec" in params else []
+    for wanted in needed + codecs:
+        if wanted not in KINDS[name].abilities and wanted not in KINDS[name].codecs:
+            return name, wanted
+    return None
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """What was left out, client by client: nothing is missing in silence."""
+    left_out = config.stash.get(LEFT_OUT, Counter())
+    if left_out:
+        terminalreporter.section("left out for what a client cannot")
+        for name in chosen(config.getoption("--clients")):
+            lacking = sorted((what, count) for (who, what), count in left_out.items() if who == name)
+            if lacking:
+                words = ", ".join(f"{what} ({count})" for what, count in lacking)
+                terminalreporter.line(f"{name}: {words}")
 
 
 @pytest.fixture(scope="session")
 def broker_kind(request) -> type[Broker]:
-    return {"millrace": Millrace, "kafka": ApacheKafka}[request.config.getoption("--broker")]
+    return BROKERS[request.config.getoption("--broker")]
 
 
 @pytest.fixture(scope="session")
@@ -65,17 +116,21 @@ def own_broker(broker_kind, tmp_path):
 
 
 @pytest.fixture(scope="session")
-def clients(broker) -> dict[str, Client]:
-    """All clients of the shared broker by name."""
-    started = {name: kind(broker.address) for name, kind in CLIENTS.items()}
-    yield started
-    for client in started.values():
-        client.close()
+def clients(broker, request):
+    """The clients of the run, for the shared broker."""
+    fleet = Fleet(broker.address, chosen(request.config.getoption("--clients")))
+    yield fleet
+    fleet.close()
 
 
-@pytest.fixture(params=CLIENTS)
+@pytest.fixture
 def client(request, clients) -> Client:
     return clients[request.param]
+
+
+@pytest.fixture
+def client_kind(request) -> type[Client]:
+    return KINDS[request.param]
 
 
 @pytest.fixture

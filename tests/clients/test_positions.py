@@ -25,7 +25,7 @@ def dated(clients):
     ]
     # Several batches, each of many records: the answer lies inside a batch, not at its start.
     for at in range(0, COUNT, 250):
-        writer.produce(topic, records[at : at + 250], codec="lz4" if at % 500 else "none")
+        writer.produce(topic, records[at : at + 250], codec="gzip" if at % 500 else "none")
     return topic, records
 
 
@@ -33,16 +33,17 @@ def test_seeking_by_offset_finds_that_record(client, dated):
     topic, records = dated
     offsets = [1999, 0, 1000, 999, 1, 1234, 250, 249]
     found = client.seek(topic, 0, offsets)
-    assert found == [records[offset] for offset in offsets]
+    assert found == client.seen([records[offset] for offset in offsets])
     assert [record.offset for record in found] == offsets
 
 
 def test_reading_from_an_offset_gives_all_that_follows(client, dated):
     topic, records = dated
-    assert client.read(topic, 0, 1777) == records[1777:]
+    assert client.read(topic, 0, 1777) == client.seen(records[1777:])
     assert client.read(topic, 0, COUNT) == []
 
 
+@pytest.mark.needs("timestamps")
 def test_times_come_back_as_sent(client, dated):
     topic, records = dated
     assert [record.timestamp for record in client.read(topic, 0)] == [
@@ -50,6 +51,7 @@ def test_times_come_back_as_sent(client, dated):
     ]
 
 
+@pytest.mark.needs("by-time")
 def test_seeking_by_time_finds_the_first_record_not_older(client, dated):
     topic, records = dated
     first = records[0].timestamp
@@ -76,9 +78,11 @@ def test_an_empty_topic_ends_at_once(client, topic):
     for partition in range(3):
         assert client.bounds(topic, partition) == (0, 0)
         assert client.read(topic, partition) == []
-        assert client.offset_at_time(topic, partition, 0) is None
+        if "by-time" in client.abilities:
+            assert client.offset_at_time(topic, partition, 0) is None
 
 
+@pytest.mark.needs("quiet-metadata")
 def test_an_unknown_topic_is_refused_and_not_created(client, topic):
     for _ in range(2):  # the first question must not have created it
         with pytest.raises(ClientError) as refused:

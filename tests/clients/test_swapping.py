@@ -2,7 +2,7 @@
 
 import pytest
 
-from conftest import CLIENTS, PARTITIONS
+from conftest import PARTITIONS
 from harness.broker import Millrace, copy_without_plugin
 from harness.client import UNSUPPORTED_COMPRESSION_TYPE, ClientError
 from harness.confluent import Confluent
@@ -29,7 +29,7 @@ def start(tmp_path):
 def assert_round_trip(client, topic: str, codec: str) -> None:
     sent = numbered_records(1000, headers=client.fixed_headers)
     client.produce(topic, sent, codec=codec)
-    assert_same_and_in_order(sent, client.read_all(topic, PARTITIONS))
+    assert_same_and_in_order(client.seen(sent), client.read_all(topic, PARTITIONS))
 
 
 @pytest.mark.parametrize("storage", ["filelog", "memory"])
@@ -40,10 +40,10 @@ def test_either_storage_serves_all_codecs(start, storage):
         assert_round_trip(client, codec, codec)
 
 
-@pytest.mark.parametrize("name", CLIENTS)
-def test_a_missing_codec_is_refused_and_the_rest_works(start, tmp_path, name):
+@pytest.mark.needs("error-codes", "lz4")
+def test_a_missing_codec_is_refused_and_the_rest_works(start, tmp_path, client_kind):
     broker = start(prefix=copy_without_plugin("compression/gzip", tmp_path / "prefix"))
-    client = CLIENTS[name](broker.address)
+    client = client_kind(broker.address)
     try:
         client.create_topic("compressed", PARTITIONS)
         records = numbered_records(1000, headers=client.fixed_headers)

@@ -1,6 +1,6 @@
-// What administers a broker: topics made, changed and removed. In terms of the log, as broker.h: no
-// version numbers, no wire format. Calls are made on the connection's shard, and answered there;
-// changes are made on the control thread, one at a time.
+// What administers a broker: topics made, grown, trimmed and removed; what it keeps, described. In
+// terms of the log, as broker.h: no version numbers, no wire format. Calls are made on the
+// connection's shard, and answered there; changes are made on the control thread, one at a time.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +44,100 @@ struct TopicDeleted {
   std::string message;
 };
 
+struct TopicGrowth {
+  std::string name;
+  std::int32_t partitions = 0;  ///< how many it shall have
+  /// Replicas of each added partition; none: the broker places them.
+  std::optional<std::vector<std::vector<std::int32_t>>> assignments;
+};
+struct GrowTopicsRequest {
+  std::vector<TopicGrowth> topics;
+  Duration timeout{};
+  bool validate_only = false;
+};
+struct TopicGrown {
+  std::string name;
+  ErrorCode error = ErrorCode::none;
+  std::string message;
+};
+
+// ---- records ----
+
+struct PartitionTrim {
+  std::int32_t partition = -1;
+  Offset before;  ///< records below it go; none (-1): all below the high watermark
+};
+struct TopicTrim {
+  std::string topic;
+  std::vector<PartitionTrim> partitions;
+};
+struct TrimRequest {
+  std::vector<TopicTrim> topics;
+  Duration timeout{};
+};
+struct PartitionTrimmed {
+  std::int32_t partition = -1;
+  ErrorCode error = ErrorCode::none;
+  Offset log_start;  ///< the lowest of all replicas
+};
+struct TopicTrimmed {
+  std::string topic;
+  std::vector<PartitionTrimmed> partitions;
+};
+
+// ---- descriptions ----
+
+/// Partitions of a topic, by number.
+struct TopicPartitions {
+  std::string topic;
+  std::vector<std::int32_t> partitions;
+};
+
+struct TopicPage {
+  std::vector<TopicInfo> topics;
+  std::optional<TopicPartition> next;  ///< where the next page begins; none: this was the last
+};
+struct TopicPageRequest {
+  std::optional<std::vector<std::string>> topics;  ///< none: all
+  std::optional<TopicPartition> from;              ///< what a page before has said
+  std::int32_t partitions_max = 1;
+};
+
+struct PartitionSize {
+  std::int32_t partition = -1;
+  std::uint64_t bytes = 0;
+  std::int64_t offset_lag = 0;  ///< how far the log's end is behind the high watermark
+};
+struct TopicSizes {
+  std::string topic;
+  std::vector<PartitionSize> partitions;
+};
+struct LogFolder {
+  ErrorCode error = ErrorCode::none;
+  std::string path;
+  std::vector<TopicSizes> topics;
+  std::int64_t bytes_total = -1;  ///< of its file system; -1: not known
+  std::int64_t bytes_usable = -1;
+};
+
+struct ProducerInfo {
+  std::int64_t producer_id = -1;
+  std::int16_t producer_epoch = -1;
+  std::int32_t last_sequence = -1;
+  Timestamp last_timestamp;
+  std::int32_t coordinator_epoch = -1;
+  Offset transaction_start;  ///< none: no transaction is open
+};
+struct PartitionProducers {
+  std::int32_t partition = -1;
+  ErrorCode error = ErrorCode::none;
+  std::vector<ProducerInfo> producers;
+};
+struct TopicProducers {
+  std::string topic;
+  std::vector<PartitionProducers> partitions;
+};
+
 /// Broker::admin(). Implemented by the kernel; errors of single topics and partitions are codes in
 /// the answer, a failed Task means that the broker is stopping.  [connection's shard]
 class Admin {
@@ -55,6 +149,20 @@ class Admin {
   virtual Task<std::vector<TopicDeleted>> delete_topics(Session& session,
                                                         std::vector<TopicName> topics,
                                                         Duration timeout) = 0;
+  /// Adds partitions. Keys that a producer spreads by hash go elsewhere from then on.
+  virtual Task<std::vector<TopicGrown>> grow_topics(Session& session,
+                                                    GrowTopicsRequest request) = 0;
+  /// Moves log starts. What is answered stays removed, also after a crash.
+  virtual Task<std::vector<TopicTrimmed>> trim(Session& session, TrimRequest request) = 0;
+
+  /// Topics by name, a bounded number of partitions at a time.
+  virtual Task<TopicPage> describe_topics(Session& session, TopicPageRequest request) = 0;
+  /// What this broker keeps; partitions that are not here are left out. None: all.
+  virtual Task<std::vector<LogFolder>> describe_log_folders(
+      Session& session, std::optional<std::vector<TopicPartitions>> topics) = 0;
+  /// Idempotent and transactional producers that partitions remember.
+  virtual Task<std::vector<TopicProducers>> describe_producers(
+      Session& session, std::vector<TopicPartitions> topics) = 0;
 };
 
 }  // namespace millrace

@@ -191,6 +191,27 @@ struct ListOffsetsAnswer {
   std::vector<TopicOffsetsFound> topics;
 };
 
+/// At which offset an epoch ends (KIP-320): a reader that is beyond it holds what the log lost.
+struct PartitionEpochQuery {
+  std::int32_t partition = -1;
+  Epoch current_leader_epoch;  ///< what the asker believes; none: not checked
+  Epoch epoch;
+};
+struct TopicEpochQuery {
+  std::string topic;
+  std::vector<PartitionEpochQuery> partitions;
+};
+struct PartitionEpochEnd {
+  std::int32_t partition = -1;
+  ErrorCode error = ErrorCode::none;
+  Epoch epoch;  ///< the asked one, or the newest before it; none: the partition knows neither
+  Offset end;
+};
+struct TopicEpochEnds {
+  std::string topic;
+  std::vector<PartitionEpochEnd> partitions;
+};
+
 // ---- metadata ----
 
 struct BrokerInfo {
@@ -254,6 +275,8 @@ class Broker {
   virtual Call<ProduceAnswer> produce(Session& session, ProduceRequest request) = 0;
   virtual Call<FetchAnswer> fetch(Session& session, FetchRequest request) = 0;
   virtual Task<ListOffsetsAnswer> list_offsets(Session& session, ListOffsetsRequest request) = 0;
+  virtual Task<std::vector<TopicEpochEnds>> epoch_ends(Session& session,
+                                                       std::vector<TopicEpochQuery> topics) = 0;
   virtual Task<MetadataAnswer> metadata(Session& session, MetadataRequest request) = 0;
   virtual Task<InitProducerIdAnswer> init_producer_id(Session& session,
                                                       InitProducerIdRequest request) = 0;

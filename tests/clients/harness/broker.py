@@ -250,6 +250,61 @@ class ApacheKafka(Broker):
         )
 
 
+class ApacheKafka39(Broker):
+    """The last one that keeps old formats and answers old clients: it does with ZooKeeper and when
+    told to speak to its peers as a 2.8."""
+
+    stop_seconds_max = 30
+    stop_code = 128 + signal.SIGTERM
+    logs_half_a_request = False
+
+    def __init__(self, folder: Path, defaults: dict[str, object] | None = None):
+        super().__init__(folder, defaults or {})
+        self.zookeeper_port = free_port()
+        self.zookeeper: subprocess.Popen | None = None
+
+    def start(self) -> "Broker":
+        if self.zookeeper is None:
+            self._start_zookeeper()
+        return super().start()
+
+    def _start_zookeeper(self) -> None:
+        arguments = [str(self.zookeeper_port), str(self.folder / "zookeeper")]
+        with (self.folder / "zookeeper.log").open("ab") as log:
+            self.zookeeper = subprocess.Popen(
+                [*self._java(), "org.apache.zookeeper.server.ZooKeeperServerMain", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def close(self) -> None:
+        super().close()
+        if self.zookeeper is not None:
+            self.zookeeper.kill()
+            self.zookeeper.wait()
+            self.zookeeper = None
+
+    def command(self) -> list[str]:
+        settings = {
+            "broker.id": 1,
+            "zookeeper.connect": f"127.0.0.1:{self.zookeeper_port}",
+            "listeners": f"PLAINTEXT://{self.address}",
+            "inter.broker.protocol.version": "2.8",
+            "log.dirs": self.folder / "data",
+            "offsets.topic.replication.factor": 1,
+            **{key: _toml(value) for key, value in self.defaults.items()},
+        }
+        properties = self.folder / "server.properties"
+        properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        return [*self._java(), "kafka.Kafka", str(properties)]
+
+    @staticmethod
+    def _java() -> list[str]:
+        options = ["-Xmx512m", "-XX:TieredStopAtLevel=1", "-Dzookeeper.admin.enableServer=false"]
+        return ["java", *options, "-cp", maven.classpath("broker-3.9")]
+
+
 def copy_without_plugin(plugin: str, target: Path) -> Path:
     """A prefix of its own, which the daemon finds its plugins in, that lacks the plugin
     KIND/NAME."""

@@ -3,14 +3,38 @@ one."""
 
 import time
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 
-from harness.records import Headers, Record
+from harness.records import CODECS, Headers, Record
 
+OFFSET_OUT_OF_RANGE = 1
 UNKNOWN_TOPIC_OR_PARTITION = 3
 LEADER_NOT_AVAILABLE = 5
 NOT_LEADER_OR_FOLLOWER = 6
 MESSAGE_TOO_LARGE = 10
+INVALID_PARTITIONS = 37
+INVALID_CONFIG = 40
 UNSUPPORTED_COMPRESSION_TYPE = 76
+
+ABILITIES = {
+    "headers": "each record has headers of its own",
+    "timestamps": "a record can be given its time",
+    "by-time": "finds the offset of a time",
+    "follow": "one consumer reads partitions that change meanwhile",
+    "idempotence": "an idempotent producer",
+    "in-flight": "a producer that sends so many requests before the first is answered",
+    "quiet-metadata": "asks for a topic without creating it",
+    "error-codes": "tells Kafka's number of the error of a failed send",
+    "topics": "creates, lists and deletes topics",
+    "grow": "adds partitions to a topic",
+    "trim": "deletes the first records of a partition",
+    "configs": "describes settings",
+    "synonyms": "... and where each value may come from",
+    "alter": "replaces all settings of a topic (AlterConfigs)",
+    "adjust": "changes single settings (IncrementalAlterConfigs)",
+}
+"""What not every client can. A test that needs one is left out for the clients without it, and the
+table at the end of a run says so."""
 
 DEADLINE_SECONDS = 60
 """For any one call; a test that meets it has failed."""
@@ -24,10 +48,30 @@ class ClientError(Exception):
         self.code = code
 
 
+@dataclass(frozen=True)
+class Setting:
+    """One setting as a broker describes it. `source` is Kafka's number: 1 the topic, 2 one broker
+    while it runs, 3 all brokers while they run, 4 the broker's file, 5 the default."""
+
+    value: str | None
+    source: int
+    read_only: bool = False
+    synonyms: tuple[tuple[str, str | None, int], ...] = ()
+    """(name, value, source), the one in force first."""
+
+
 class Client(ABC):
     name: str
+    abilities: frozenset[str] = frozenset()
+    codecs: tuple[str, ...] = CODECS
+    """It can write and read."""
     fixed_headers: Headers | None = None
     """For a client that gives all records of a call the same headers: which."""
+    sees_headers = True
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Builds or installs what the client consists of, unless that is done."""
 
     def __init__(self, address: str):
         self.address = address
@@ -36,8 +80,10 @@ class Client(ABC):
         """For clients that hold something between calls."""
 
     @abstractmethod
-    def create_topic(self, topic: str, partitions: int) -> None:
-        """By the client's own means; where it has none, by the broker's automatic creation."""
+    def create_topic(
+        self, topic: str, partitions: int, config: dict[str, str] | None = None
+    ) -> None:
+        """By the client's own means where it has some; returns when its partitions answer."""
 
     @abstractmethod
     def partition_count(self, topic: str) -> int:
@@ -52,9 +98,12 @@ class Client(ABC):
         codec: str = "none",
         acks: str = "all",
         largest: int = 1_000_000,
+        idempotent: bool | None = None,
+        in_flight: int | None = None,
+        linger_ms: int = 20,
     ) -> None:
         """All records, in order, as batches if the client likes; returns when all are
-        acknowledged."""
+        acknowledged. None is what the client does by itself."""
 
     @abstractmethod
     def read(self, topic: str, partition: int, start: int | None = None) -> list[Record]:
@@ -71,6 +120,54 @@ class Client(ABC):
     @abstractmethod
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """The offsets of the first record and of the next one to come."""
+
+    # --- What a client has by its abilities ---
+
+    def delete_topic(self, topic: str) -> None:
+        raise NotImplementedError
+
+    def list_topics(self) -> list[str]:
+        raise NotImplementedError
+
+    def grow(self, topic: str, partitions: int) -> None:
+        """So that it has that many partitions."""
+        raise NotImplementedError
+
+    def trim(self, topic: str, partition: int, offset: int) -> int:
+        """Deletes the records before `offset` (-1: all); returns the first offset that is left."""
+        raise NotImplementedError
+
+    def describe(self, topic: str) -> dict[str, Setting]:
+        raise NotImplementedError
+
+    def describe_broker(self, broker: int) -> dict[str, Setting]:
+        raise NotImplementedError
+
+    def alter(self, topic: str, config: dict[str, str]) -> None:
+        """What is not in `config` goes back to its default."""
+        raise NotImplementedError
+
+    def adjust(self, topic: str, operation: str, name: str, value: str = "") -> None:
+        """`operation` is set, delete, append or subtract."""
+        raise NotImplementedError
+
+    def follow(self, topic: str, partitions: list[int]) -> None:
+        """From now on `take` reads these. Those it read before go on where they were, new ones
+        start at their first record. No partition ends it."""
+        raise NotImplementedError
+
+    def take(self, count: int) -> list[Record]:
+        """The next records of the partitions followed, as soon as there are that many; a few more
+        if they came along."""
+        raise NotImplementedError
+
+    # --- The same for all ---
+
+    def seen(self, records: list[Record]) -> list[Record]:
+        """How this client reads them back."""
+        if self.sees_headers:
+            return records
+        return [replace(record, headers=()) for record in records]
 
     def wait_until_ready(self, topic: str, partitions: int) -> None:
         """Apache Kafka says that a topic is created before its partitions have their leader."""

@@ -1,9 +1,18 @@
 """confluent-kafka for Python: the librdkafka of today."""
 
-import confluent_kafka as ck
-from confluent_kafka.admin import AdminClient, NewTopic
+import time
 
-from harness.client import DEADLINE_SECONDS, Client, ClientError
+import confluent_kafka as ck
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+)
+
+from harness.client import ABILITIES, DEADLINE_SECONDS, Client, ClientError, Setting
 from harness.records import Record
 
 
@@ -16,18 +25,32 @@ def create_topic(
 ) -> None:
     """Also for tests of clients that cannot do it themselves."""
     admin = AdminClient({"bootstrap.servers": address})
-    future = admin.create_topics([NewTopic(topic, partitions, 1, config=config or {})])[topic]
+    _wait(admin.create_topics([NewTopic(topic, partitions, 1, config=config or {})]))
+
+
+def _wait(futures: dict):
+    """The result of the one thing that was asked for."""
+    (future,) = futures.values()
     try:
-        future.result(timeout=DEADLINE_SECONDS)
+        return future.result(timeout=DEADLINE_SECONDS)
     except ck.KafkaException as failure:
         raise error_of(failure.args[0]) from None
 
 
 class Confluent(Client):
     name = "confluent"
+    abilities = frozenset(ABILITIES)
 
-    def create_topic(self, topic: str, partitions: int) -> None:
-        create_topic(self.address, topic, partitions)
+    def __init__(self, address: str):
+        super().__init__(address)
+        self.follower: ck.Consumer | None = None
+
+    def close(self) -> None:
+        if self.follower is not None:
+            self.follower.close()
+
+    def create_topic(self, topic, partitions, config=None) -> None:
+        create_topic(self.address, topic, partitions, config)
         self.wait_until_ready(topic, partitions)
 
     def partition_count(self, topic: str) -> int:
@@ -40,15 +63,28 @@ class Confluent(Client):
             raise error_of(found.error)
         return len(found.partitions)
 
-    def produce(self, topic, records, *, codec="none", acks="all", largest=1_000_000) -> None:
+    def produce(
+        self,
+        topic,
+        records,
+        *,
+        codec="none",
+        acks="all",
+        largest=1_000_000,
+        idempotent=None,
+        in_flight=None,
+        linger_ms=20,
+    ) -> None:
+        chosen = {"enable.idempotence": idempotent, "max.in.flight": in_flight}
         producer = ck.Producer(
             {
                 "bootstrap.servers": self.address,
                 "compression.type": codec,
                 "acks": acks,
-                "linger.ms": 20,
+                "linger.ms": linger_ms,
                 "message.max.bytes": largest,
                 "message.timeout.ms": DEADLINE_SECONDS * 1000,
+                **{name: value for name, value in chosen.items() if value is not None},
             }
         )
         errors: list[ck.KafkaError] = []
@@ -122,13 +158,82 @@ class Confluent(Client):
         finally:
             consumer.close()
 
-    def _consumer(self) -> ck.Consumer:
+    def delete_topic(self, topic) -> None:
+        _wait(self._admin().delete_topics([topic]))
+
+    def list_topics(self) -> list[str]:
+        return list(self._admin().list_topics(timeout=DEADLINE_SECONDS).topics)
+
+    def grow(self, topic, partitions) -> None:
+        _wait(self._admin().create_partitions([NewPartitions(topic, partitions)]))
+
+    def trim(self, topic, partition, offset) -> int:
+        asked = ck.TopicPartition(topic, partition, ck.OFFSET_END if offset == -1 else offset)
+        return _wait(self._admin().delete_records([asked])).low_watermark
+
+    def describe(self, topic) -> dict[str, Setting]:
+        return self._settings(ConfigResource(ConfigResource.Type.TOPIC, topic))
+
+    def describe_broker(self, broker) -> dict[str, Setting]:
+        return self._settings(ConfigResource(ConfigResource.Type.BROKER, str(broker)))
+
+    def _settings(self, resource: ConfigResource) -> dict[str, Setting]:
+        found = _wait(self._admin().describe_configs([resource]))
+        return {
+            name: Setting(
+                entry.value,
+                entry.source,
+                entry.is_read_only,
+                tuple((one.name, one.value, one.source) for one in entry.synonyms.values()),
+            )
+            for name, entry in found.items()
+        }
+
+    def alter(self, topic, config) -> None:
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, set_config=config)
+        _wait(self._admin().alter_configs([resource]))
+
+    def adjust(self, topic, operation, name, value="") -> None:
+        kind = AlterConfigOpType[operation.upper()]
+        entry = ConfigEntry(name, value, incremental_operation=kind)
+        resource = ConfigResource(
+            ConfigResource.Type.TOPIC, topic, incremental_configs=[entry]
+        )
+        _wait(self._admin().incremental_alter_configs([resource]))
+
+    def follow(self, topic, partitions) -> None:
+        self.follower = self.follower or self._consumer(ends=False)
+        before = {(one.topic, one.partition) for one in self.follower.assignment()}
+        wanted = {(topic, partition) for partition in partitions}
+        self.follower.incremental_unassign(
+            [ck.TopicPartition(*place) for place in before - wanted]
+        )
+        self.follower.incremental_assign(
+            [ck.TopicPartition(*place, ck.OFFSET_BEGINNING) for place in sorted(wanted - before)]
+        )
+
+    def take(self, count) -> list[Record]:
+        records: list[Record] = []
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while len(records) < count:
+            found = self.follower.consume(count - len(records), timeout=1)
+            for message in found:
+                if message.error() is not None:
+                    raise error_of(message.error())
+            records += map(_record, found)
+            assert time.monotonic() < deadline, f"only {len(records)} records came"
+        return records
+
+    def _admin(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self.address})
+
+    def _consumer(self, *, ends: bool = True) -> ck.Consumer:
         return ck.Consumer(
             {
                 "bootstrap.servers": self.address,
                 "group.id": "not-used",
                 "enable.auto.commit": False,
-                "enable.partition.eof": True,
+                "enable.partition.eof": ends,
                 "auto.offset.reset": "error",
                 "fetch.wait.max.ms": 100,
             }

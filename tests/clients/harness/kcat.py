@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from harness import confluent
 from harness.client import (
     DEADLINE_SECONDS,
     MESSAGE_TOO_LARGE,
@@ -34,23 +35,43 @@ CODE_OF_TEXT = {
 
 class Kcat(Client):
     name = "kcat"
+    abilities = frozenset(
+        {"by-time", "idempotence", "in-flight", "quiet-metadata", "error-codes"}
+    )
     fixed_headers = (("origin", b"kcat"), ("trace", b"0af7651916cd43dd"))
 
-    def create_topic(self, topic: str, partitions: int) -> None:
+    def create_topic(self, topic, partitions, config=None) -> None:
+        if config is None:
+            self._let_create(topic, partitions)
+        else:
+            confluent.create_topic(self.address, topic, partitions, config)
+        self.wait_until_ready(topic, partitions)
+
+    def _let_create(self, topic: str, partitions: int) -> None:
         """kcat has no admin calls. Naming the topic makes the broker create it, with
         num.partitions, and the answer may still be that there is no such topic."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while "error" in (found := self.listed(topic)):
             assert time.monotonic() < deadline, found
         assert len(found["partitions"]) == partitions, found
-        self.wait_until_ready(topic, partitions)
 
     def partition_count(self, topic: str) -> int:
         # As a consumer, because the metadata request of a producer would create the topic.
         self._run("-C", "-t", topic, "-p", "0", "-o", "end", "-e")
         return len(self.listed(topic)["partitions"])
 
-    def produce(self, topic, records, *, codec="none", acks="all", largest=1_000_000) -> None:
+    def produce(
+        self,
+        topic,
+        records,
+        *,
+        codec="none",
+        acks="all",
+        largest=1_000_000,
+        idempotent=None,
+        in_flight=None,
+        linger_ms=20,
+    ) -> None:
         """Records with a null value must be in a call of their own; so must records of one
         partition."""
         assert all(record.timestamp is None for record in records), "kcat cannot set timestamps"
@@ -68,12 +89,16 @@ class Kcat(Client):
             "-X",
             f"acks={acks}",
             "-X",
-            "linger.ms=20",
+            f"linger.ms={linger_ms}",
             "-X",
             f"message.max.bytes={largest}",
             "-X",
             f"message.timeout.ms={DEADLINE_SECONDS * 1000}",
         ]
+        if idempotent is not None:
+            options += ["-X", f"enable.idempotence={str(idempotent).lower()}"]
+        if in_flight is not None:
+            options += ["-X", f"max.in.flight={in_flight}"]
         if first.partition is not None:
             options += ["-p", str(first.partition)]
         if first.value is None:

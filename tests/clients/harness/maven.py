@@ -1,11 +1,11 @@
-"""Jars by Maven coordinates: java/pom.xml names them, one profile per purpose."""
+"""Jars by Maven coordinates: drivers/java/pom.xml names them, one profile per purpose."""
 
 import shutil
 import subprocess
 
-from harness.paths import BUILD, SOURCE
+from harness.paths import BUILD, DRIVERS
 
-POM = SOURCE / "tests" / "clients" / "java" / "pom.xml"
+POM = DRIVERS / "java" / "pom.xml"
 
 
 def classpath(profile: str) -> str:

@@ -6,8 +6,9 @@ namespace millrace::kernel {
 namespace {
 
 TEST(StderrLogTest, TheNearestNamedSubsystemDecides) {
-  const StderrLog log(LogLevel::info,
-                      {{"storage", LogLevel::error}, {"storage.filelog", LogLevel::debug}}, "text");
+  const StderrLog log({.others = LogLevel::info,
+                       .of = {{"storage", LogLevel::error}, {"storage.filelog", LogLevel::debug}}},
+                      "text");
   EXPECT_TRUE(log.wants(LogLevel::info, "broker"));
   EXPECT_FALSE(log.wants(LogLevel::debug, "broker"));
   EXPECT_FALSE(log.wants(LogLevel::warning, "storage.memory"));
@@ -16,11 +17,20 @@ TEST(StderrLogTest, TheNearestNamedSubsystemDecides) {
   EXPECT_TRUE(log.wants(LogLevel::info, "storagex"));
 }
 
+TEST(StderrLogTest, LevelsChangeWhileItIsUsed) {
+  StderrLog log({.others = LogLevel::info, .of = {}}, "text");
+  log.set_levels({.others = LogLevel::warning, .of = {{"storage", LogLevel::debug}}});
+  EXPECT_FALSE(log.wants(LogLevel::info, "broker"));
+  EXPECT_TRUE(log.wants(LogLevel::debug, "storage"));
+}
+
 TEST(StderrLogTest, WritesOneLine) {
-  StderrLog log(LogLevel::info, {}, "text");
   ::testing::internal::CaptureStderr();
-  Log(log, "broker").info("ready", {{"shards", 2}});
-  Log(log, "broker").debug("not wanted");
+  {
+    StderrLog log({.others = LogLevel::info, .of = {}}, "text");
+    Log(log, "broker").info("ready", {{"shards", 2}});
+    Log(log, "broker").debug("not wanted");
+  }
   const auto written = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(written.find("INFO  broker: ready shards=2\n"), std::string::npos) << written;
   EXPECT_EQ(std::ranges::count(written, '\n'), 1);

@@ -87,6 +87,8 @@ TEST_F(UpkeepTest, ASnapshotIsTakenOnceForEachRoll) {
 
 TEST_F(UpkeepTest, NothingIsWrittenWhereNothingHasChanged) {
   open();
+  EXPECT_EQ(storage.stored.aux_puts, 0U);
+  reopen();
   const auto puts = storage.stored.aux_puts;
   reopen();
   EXPECT_EQ(storage.stored.aux_puts, puts);
@@ -129,11 +131,12 @@ TEST_F(UpkeepTest, LeaderEpochsAreKept) {
   produce(batch());
   produce(batch());
   reopen({}, Epoch{3});
-  EXPECT_EQ(storage.stored.aux[AuxKind::leader_epochs].begin()->second.text(), "0\n2\n1 0\n3 2\n");
   EXPECT_EQ(partition->epoch_end(Epoch{1}), (EpochCache::Entry{{1}, {2}}));
   EXPECT_EQ(partition->epoch_end(Epoch{2}), (EpochCache::Entry{{1}, {2}}));
   EXPECT_EQ(partition->epoch_end(Epoch{3}), (EpochCache::Entry{{3}, {2}}));
   EXPECT_EQ(partition->epoch_end(Epoch{0}), EpochCache::Entry{});
+  close();
+  EXPECT_EQ(storage.stored.aux[AuxKind::leader_epochs].begin()->second.text(), "0\n2\n1 0\n3 2\n");
 }
 
 TEST_F(UpkeepTest, LostLeaderEpochsAreRebuiltFromTheBatches) {

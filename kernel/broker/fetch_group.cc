@@ -1,0 +1,122 @@
+#include "kernel/broker/fetch_group.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace millrace::kernel {
+
+namespace {
+
+Offset readable_end(const PartitionFetched& fetched, Isolation isolation) {
+  return isolation == Isolation::read_committed ? fetched.last_stable : fetched.high_watermark;
+}
+
+}  // namespace
+
+void FetchGroup::Item::on_change(bool readable) {
+  group_.make_due(*this);
+  if (!readable || !group_.waiter_) return;
+  group_.waiter_->notify();
+  group_.waiter_.reset();
+}
+
+void FetchGroup::make_due(Item& item) {
+  if (!std::exchange(item.due, true)) due_.push_back(item.wanted.slot);
+}
+
+void FetchGroup::apply(Changes changes) {
+  for (const auto slot : changes.forgotten) {
+    items_.erase(slot);
+    std::erase(due_, slot);
+  }
+  for (auto& wanted : changes.wanted) {
+    auto& item = items_[wanted.slot];
+    if (item) {
+      item->wanted = std::move(wanted);
+    } else {
+      item = std::make_unique<Item>(*this, std::move(wanted));
+    }
+    make_due(*item);
+  }
+}
+
+std::shared_ptr<Partition> FetchGroup::find(const Item& item, ErrorCode& error) const {
+  const auto& topic = item.wanted.topic;
+  const auto number = item.wanted.fetch.partition;
+  const auto* known = owner_.cluster() ? owner_.cluster()->find(topic) : nullptr;
+  if (!known || number < 0 || static_cast<std::size_t>(number) >= known->partitions.size()) {
+    error = topic.name.empty() ? ErrorCode::unknown_topic_id : ErrorCode::unknown_topic_or_partition;
+    return nullptr;
+  }
+  auto partition = owner_.find(known->name, number);
+  if (!partition) error = ErrorCode::not_leader_or_follower;
+  return partition;
+}
+
+Task<PartitionFetched> FetchGroup::read_one(Item& item, ReadContext context) {
+  PartitionFetched fetched{.partition = item.wanted.fetch.partition};
+  const auto partition = find(item, fetched.error);
+  if (!partition) {
+    fetched.aborted.emplace();  // as Kafka answers of what it does not know
+    co_return std::move(fetched);
+  }
+  auto read = co_await partition->read(item.wanted.fetch, context);
+  if (!read) {
+    fetched.error = error_code_of(read.error());
+    co_return std::move(fetched);
+  }
+  fetched = *std::move(read);
+  if (fetched.error == ErrorCode::none) {
+    const auto end = readable_end(fetched, context.isolation);
+    partition->watch(item, std::max(end, item.wanted.fetch.from), context.isolation);
+  }
+  co_return std::move(fetched);
+}
+
+// Whether the last answer said something else. An error is always told, and so is its end.
+bool FetchGroup::note(Item& item, const PartitionFetched& fetched) const {
+  std::optional<Told> told;
+  if (fetched.error == ErrorCode::none) {
+    told = Told{fetched.high_watermark, fetched.last_stable, fetched.log_start};
+  }
+  const bool news = !told || told != item.told || !fetched.records.empty();
+  item.told = told;
+  return news;
+}
+
+Task<std::vector<FetchGroup::Found>> FetchGroup::read(Changes changes, ReadContext context,
+                                                      std::shared_ptr<FetchWaiter> waiter) {
+  MR_CO_TRY(const auto turn, co_await one_reader_.lock());
+  apply(std::move(changes));
+  waiter_ = std::move(waiter);
+  if (std::exchange(isolation_, context.isolation) != context.isolation) {
+    for (const auto& [slot, item] : items_) make_due(*item);
+  }
+
+  const auto due = std::exchange(due_, {});
+  for (const auto slot : due) items_.at(slot)->due = false;
+  std::vector<Found> found;
+  found.reserve(due.size());
+  std::vector<Item*> starved;  // there is more, but not within bytes_max
+  std::vector<Item*> served;
+  for (const auto slot : due) {
+    auto& item = *items_.at(slot);
+    MR_CO_TRY(auto fetched, co_await read_one(item, context));
+    const auto bytes = fetched.records.size();
+    context.bytes_max -= std::min<std::uint64_t>(bytes, context.bytes_max);
+    if (bytes > 0) context.at_least_one = false;
+    const bool more = item.wanted.fetch.from < readable_end(fetched, context.isolation);
+    if (bytes > 0 || fetched.error != ErrorCode::none) {
+      served.push_back(&item);
+    } else if (more) {
+      starved.push_back(&item);
+    }
+    const bool news = note(item, fetched);
+    found.push_back({slot, std::move(fetched), news});
+  }
+  for (auto* item : starved) make_due(*item);
+  for (auto* item : served) make_due(*item);
+  co_return std::move(found);
+}
+
+}  // namespace millrace::kernel

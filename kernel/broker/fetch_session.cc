@@ -1,0 +1,158 @@
+#include "kernel/broker/fetch_session.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace millrace::kernel {
+
+namespace {
+
+using Found = FetchGroup::Found;
+
+Task<std::vector<Found>> read_group(std::shared_ptr<FetchGroup> group, FetchGroup::Changes changes,
+                                    ReadContext context, std::shared_ptr<FetchWaiter> waiter) {
+  co_return co_await group->read(std::move(changes), context, std::move(waiter));
+}
+
+}  // namespace
+
+FetchSession::FetchSession(PartitionMap& partitions, ShardState& home, const FetchRequest& request)
+    : of_follower(request.replica_id >= 0),
+      partitions_(partitions),
+      home_(home),
+      by_topic_id_(request.by_topic_id),
+      groups_(partitions.shards().size()),
+      changes_(partitions.shards().size()) {
+  change(request);
+}
+
+// What a group has registered with partitions is taken back where those are.
+FetchSession::~FetchSession() {
+  for (std::size_t at = 0; at < groups_.size(); ++at) {
+    if (!groups_[at]) continue;
+    auto& shard = partitions_.shards()[at]->shard();
+    shard.post([group = std::move(groups_[at])]() mutable { group.reset(); });
+  }
+}
+
+void FetchSession::change(const FetchRequest& request) {
+  for (const auto& topic : request.topics) {
+    for (const auto& fetch : topic.partitions) {
+      place({slot_of(topic.topic, fetch.partition), topic.topic, fetch});
+    }
+  }
+  for (const auto& topic : request.forgotten) {
+    for (const auto partition : topic.partitions) forget(topic.topic, partition);
+  }
+}
+
+FetchSession::Slot FetchSession::slot_of(const TopicName& topic, std::int32_t partition) {
+  const auto next = free_.empty() ? static_cast<Slot>(entries_.size()) : free_.back();
+  const auto [at, is_new] = slots_.try_emplace({topic.name, topic.id, partition}, next);
+  if (!is_new) return at->second;
+  if (free_.empty()) {
+    entries_.emplace_back();
+  } else {
+    free_.pop_back();
+  }
+  entries_[next] = {topic, partition};
+  return next;
+}
+
+void FetchSession::forget(const TopicName& topic, std::int32_t partition) {
+  const auto at = slots_.find({topic.name, topic.id, partition});
+  if (at == slots_.end()) return;
+  const auto slot = at->second;
+  const auto group = entries_[slot].group;
+  const auto has_slot = [slot](const auto& wanted) { return wanted.slot == slot; };
+  if (group == nowhere) {
+    std::erase_if(homeless_, has_slot);
+  } else {
+    std::erase_if(changes_[group].wanted, has_slot);
+    changes_[group].forgotten.push_back(slot);
+  }
+  slots_.erase(at);
+  entries_[slot] = {};
+  free_.push_back(slot);
+}
+
+// By name it is known where a partition would be, whether it exists or not.
+std::size_t FetchSession::group_of(const TopicName& topic, std::int32_t partition) const {
+  if (!topic.name.empty()) return partitions_.owner_of(topic.name, partition).shard().index();
+  const auto* known = home_.cluster() ? home_.cluster()->find(topic) : nullptr;
+  return known ? partitions_.owner_of(known->name, partition).shard().index() : nowhere;
+}
+
+void FetchSession::place(FetchGroup::Wanted wanted) {
+  auto& entry = entries_[wanted.slot];
+  if (entry.group == nowhere) entry.group = group_of(wanted.topic, wanted.fetch.partition);
+  auto& list = entry.group == nowhere ? homeless_ : changes_[entry.group].wanted;
+  const auto same = std::ranges::find(list, wanted.slot, &FetchGroup::Wanted::slot);
+  if (entry.group == nowhere && same != list.end()) {
+    *same = std::move(wanted);
+  } else {
+    list.push_back(std::move(wanted));
+  }
+}
+
+// A topic may have become known since.
+void FetchSession::place_homeless() {
+  auto wanted = std::exchange(homeless_, {});
+  for (auto& one : wanted) place(std::move(one));
+}
+
+void FetchSession::answer_homeless(std::vector<Found>& found) const {
+  for (const auto& one : homeless_) {
+    auto& unknown = found.emplace_back(
+        Found{.slot = one.slot,
+              .fetched = {.partition = one.fetch.partition, .error = ErrorCode::unknown_topic_id},
+              .news = true});
+    unknown.fetched.aborted.emplace();
+  }
+}
+
+Task<std::vector<Found>> FetchSession::read(ReadContext context,
+                                            std::shared_ptr<FetchWaiter> wake) {
+  place_homeless();
+  std::vector<Pending<std::vector<Found>>> reading;
+  CancelScope* scope = co_await this_scope();
+  const auto groups = groups_.size();
+  const auto first = first_group_++ % groups;  // so that no shard is served first for ever
+  for (std::size_t step = 0; step < groups; ++step) {
+    const auto at = (first + step) % groups;
+    auto& owner = *partitions_.shards()[at];
+    auto& group = groups_[at];
+    auto changes = std::exchange(changes_[at], {});
+    if (!group && changes.wanted.empty()) continue;
+    if (!group) group = std::make_shared<FetchGroup>(owner);
+    auto make = [group, changes = std::move(changes), context, wake]() mutable {
+      return read_group(std::move(group), std::move(changes), context, std::move(wake));
+    };
+    auto task = run_on(owner.shard(), std::move(make));
+    reading.push_back(start(home_.shard(), std::move(task), scope));
+  }
+  std::vector<Found> found;
+  answer_homeless(found);
+  for (auto& one : reading) {
+    MR_CO_TRY(auto some, co_await one);
+    std::ranges::move(some, std::back_inserter(found));
+  }
+  co_return std::move(found);
+}
+
+std::vector<TopicFetched> FetchSession::answer(std::vector<Found> found) const {
+  std::ranges::sort(found, {}, &Found::slot);
+  std::vector<TopicFetched> topics;
+  const TopicName* last = nullptr;
+  for (auto& one : found) {
+    const auto& topic = entries_[one.slot].topic;
+    if (!last || last->name != topic.name || last->id != topic.id) {
+      topics.emplace_back().topic = topic;
+    }
+    last = &topic;
+    topics.back().partitions.push_back(std::move(one.fetched));
+  }
+  return topics;
+}
+
+}  // namespace millrace::kernel

@@ -1,0 +1,51 @@
+#include "kernel/log/fatal_signals.h"
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <ctime>
+
+namespace millrace::kernel {
+
+namespace {
+
+constexpr std::array fatal_signals = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+constexpr timespec pause_between_looks{.tv_sec = 0, .tv_nsec = 1'000'000};
+constexpr int looks_max = 500;
+
+// What the handler reads. Handlers take no arguments of ours.
+std::atomic<const StderrLog*> log_to_wait_for = nullptr;
+std::array<struct sigaction, fatal_signals.size()> actions_before;
+
+// Calls only what a signal handler may call. The faulting instruction runs again when this returns
+// (abort raises its signal again), and meets the action that was there before.
+void wait_for_log(int signal) {
+  for (std::size_t at = 0; at < fatal_signals.size(); ++at) {
+    if (fatal_signals[at] == signal) sigaction(signal, &actions_before[at], nullptr);
+  }
+  const auto* log = log_to_wait_for.load();
+  for (int look = 0; log && !log->idle() && look < looks_max; ++look) {
+    nanosleep(&pause_between_looks, nullptr);
+  }
+}
+
+}  // namespace
+
+LogBeforeFatalSignals::LogBeforeFatalSignals(const StderrLog& log) {
+  log_to_wait_for = &log;
+  struct sigaction action{};
+  action.sa_handler = wait_for_log;
+  sigemptyset(&action.sa_mask);
+  for (std::size_t at = 0; at < fatal_signals.size(); ++at) {
+    sigaction(fatal_signals[at], &action, &actions_before[at]);
+  }
+}
+
+LogBeforeFatalSignals::~LogBeforeFatalSignals() {
+  for (std::size_t at = 0; at < fatal_signals.size(); ++at) {
+    sigaction(fatal_signals[at], &actions_before[at], nullptr);
+  }
+  log_to_wait_for = nullptr;
+}
+
+}  // namespace millrace::kernel

@@ -1,0 +1,1 @@
+"""What tests/bench/compare is made of."""

@@ -1,0 +1,214 @@
+"""What is measured: each case puts one load on a running broker and returns its figures, by name.
+
+A name ends in its unit; limits.py says what is asked of it.
+"""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from figures.machine import Meter, forget_peak, memory_mib
+from harness.broker import Broker
+from harness.wire import RawConnection
+
+IDLE_SECONDS = 5
+OTHERS = "others %"
+"""The share of the machine that neither broker nor client used, of the worst repetition."""
+
+Figures = dict[str, float]
+
+
+@dataclass
+class Bench:
+    """A broker under load, and how much of the load: 1.0 is that of the published figures."""
+
+    broker: Broker
+    build: Path
+    scale: float
+
+    def __post_init__(self):
+        self.admin = AdminClient({"bootstrap.servers": self.broker.address, "log_level": 2})
+
+    @property
+    def pid(self) -> int:
+        return self.broker.process.pid
+
+    def make_topic(self, name: str, partitions: int) -> str:
+        self.admin.create_topics([NewTopic(name, partitions, 1)])[name].result(60)
+        return name
+
+    def remove_topic(self, name: str) -> None:
+        self.admin.delete_topics([name])[name].result(60)
+
+    def load(self, mode: str, **options: object) -> Figures:
+        """Runs bench-load; adds what the broker and others used meanwhile."""
+        words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+        command = [self.build / "bin" / "bench-load", mode, f"--broker={self.broker.address}", *words]
+        meter = Meter(self.pid)
+        done = subprocess.run(command, capture_output=True, text=True)
+        usage = meter.stop()
+        if done.returncode != 0:
+            raise SystemExit(f"{mode} {' '.join(words)}: {done.stderr}\n{self.broker.log_tail()}")
+        taken = json.loads(done.stdout)
+        taken["broker_cpu_seconds"] = usage.broker_cpu_seconds
+        taken[OTHERS] = usage.others_percent(taken["client_cpu_seconds"])
+        return taken
+
+    def messages(self, full: int) -> int:
+        return max(1000, int(full * self.scale))
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    run: Callable[[Bench], Figures]
+
+
+def throughput(taken: Figures) -> Figures:
+    return {
+        "MB/s": taken["bytes"] / 1e6 / taken["seconds"],
+        "broker CPU s/GB": taken["broker_cpu_seconds"] / (taken["bytes"] / 1e9),
+        OTHERS: taken[OTHERS],
+    }
+
+
+def latencies(taken: Figures) -> Figures:
+    return {
+        "p50 ms": taken["p50_us"] / 1000,
+        "p99 ms": taken["p99_us"] / 1000,
+        "p99.9 ms": taken["p999_us"] / 1000,
+        OTHERS: taken[OTHERS],
+    }
+
+
+def idle(bench: Bench) -> Figures:
+    meter = Meter(bench.pid)
+    time.sleep(IDLE_SECONDS)
+    usage = meter.stop()
+    return {
+        "resident MiB": memory_mib(bench.pid, "VmRSS"),
+        "% of a core": 100 * usage.broker_cpu_seconds / usage.seconds,
+        OTHERS: usage.others_percent(0),
+    }
+
+
+def warm_up(bench: Bench) -> Figures:
+    """So that a broker whose code is compiled while it runs is measured at its best."""
+    topic = bench.make_topic("warm-up", 4)
+    count = bench.messages(1_000_000)
+    bench.load("produce", topic=topic, partitions=4, messages=count, bytes=500)
+    bench.load("consume", topic=topic, partitions=4, messages=count)
+    bench.load("small", topic=topic, partitions=4, connections=8, depth=4, seconds=4)
+    bench.remove_topic(topic)
+    forget_peak(bench.pid)
+    return {}
+
+
+def produce(size: int, full: int, partitions: int, compression: str = "none"):
+    def run(bench: Bench) -> Figures:
+        topic = bench.make_topic(f"produce-{size}-{partitions}-{compression}", partitions)
+        taken = bench.load("produce", topic=topic, partitions=partitions, bytes=size,
+                           messages=bench.messages(full), compression=compression)
+        bench.remove_topic(topic)
+        return throughput(taken)
+
+    return run
+
+
+def read_back(size: int, full: int, partitions: int):
+    """One topic, written once, read by a client and by raw connections."""
+
+    def run(bench: Bench) -> Figures:
+        topic = bench.make_topic(f"consume-{size}-{partitions}", partitions)
+        count = bench.messages(full)
+        bench.load("produce", topic=topic, partitions=partitions, bytes=size, messages=count)
+        client = throughput(
+            bench.load("consume", topic=topic, partitions=partitions, messages=count))
+        raw = throughput(
+            bench.load("raw-fetch", topic=topic, partitions=partitions, connections=2))
+        bench.remove_topic(topic)
+        others = max(client.pop(OTHERS), raw.pop(OTHERS))
+        return (
+            {f"client, {name}": value for name, value in client.items()}
+            | {f"raw, {name}": value for name, value in raw.items()}
+            | {OTHERS: others}
+        )
+
+    return run
+
+
+def end_to_end(per_second: int):
+    def run(bench: Bench) -> Figures:
+        topic = bench.make_topic(f"e2e-{per_second}", 1)
+        taken = bench.load("e2e", topic=topic, bytes=100, per_second=per_second, seconds=8)
+        bench.remove_topic(topic)
+        return latencies(taken) | {
+            "broker CPU us/message": 1e6 * taken["broker_cpu_seconds"] / taken["messages"]
+        }
+
+    return run
+
+
+def small(connections: int, depth: int):
+    def run(bench: Bench) -> Figures:
+        topic = bench.make_topic(f"small-{connections}-{depth}", connections)
+        taken = bench.load("small", topic=topic, partitions=connections, connections=connections,
+                           depth=depth, bytes=100, acks=1, seconds=4)
+        bench.remove_topic(topic)
+        return {
+            "requests/s": taken["messages"] / taken["seconds"],
+            "broker CPU us/request": 1e6 * taken["broker_cpu_seconds"] / taken["messages"],
+        } | latencies(taken)
+
+    return run
+
+
+def peak(bench: Bench) -> Figures:
+    return {"peak resident MiB": memory_mib(bench.pid, "VmHWM")}
+
+
+def idle_connections(bench: Bench) -> Figures:
+    """Each has asked once, and then says nothing."""
+    with ExitStack() as open_ones:
+        for _ in range(1000):
+            open_ones.enter_context(RawConnection(bench.broker.address)).ask_api_versions()
+        return idle(bench)
+
+
+def idle_partitions(bench: Bench) -> Figures:
+    started = time.monotonic()
+    topic = bench.make_topic("many", 1000)
+    created = time.monotonic() - started
+    figures = {"created in s": created} | idle(bench)
+    bench.remove_topic(topic)
+    return figures
+
+
+CASES = [
+    Case("idle", idle),
+    Case("warm-up", warm_up),
+    Case("produce 100 B, P=1", produce(100, 2_000_000, 1)),
+    Case("produce 100 B, P=12", produce(100, 2_000_000, 12)),
+    Case("produce 1 KiB, P=1", produce(1024, 600_000, 1)),
+    Case("produce 1 KiB, P=12", produce(1024, 600_000, 12)),
+    Case("produce 1 KiB lz4, P=1", produce(1024, 300_000, 1, "lz4")),
+    Case("produce 1 KiB zstd, P=1", produce(1024, 200_000, 1, "zstd")),
+    Case("produce 100 KiB, P=1", produce(102_400, 6_000, 1)),
+    Case("consume 100 B, P=1", read_back(100, 4_000_000, 1)),
+    Case("consume 1 KiB, P=1", read_back(1024, 1_000_000, 1)),
+    Case("consume 1 KiB, P=12", read_back(1024, 1_000_000, 12)),
+    Case("end to end, 1,000/s", end_to_end(1000)),
+    Case("end to end, 10,000/s", end_to_end(10_000)),
+    Case("small requests, 8 connections, depth 1", small(8, 1)),
+    Case("small requests, 8 connections, depth 16", small(8, 16)),
+    Case("small requests, 1 connection, depth 1", small(1, 1)),
+    Case("memory under load", peak),
+    Case("1,000 idle connections", idle_connections),
+    Case("1,000 idle partitions", idle_partitions),
+]

@@ -1,0 +1,109 @@
+"""What kafka-python has alike in 1.4 and today: producing and consuming."""
+
+import time
+
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from lines import Lines, record_line
+
+DEADLINE_SECONDS = 50
+
+
+class Records(Lines):
+    def __init__(self, address: str, api_version: tuple[int, ...] | None = None):
+        self.common = {"bootstrap_servers": address, "api_version": api_version}
+        self.consumer = self._consumer()
+        self.follower = None
+
+    def _consumer(self) -> KafkaConsumer:
+        return KafkaConsumer(
+            **self.common,
+            group_id=None,
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            fetch_max_wait_ms=100,
+        )
+
+    def produce(self, topic, records, options) -> None:
+        producer = KafkaProducer(**self.common, **producer_options(options))
+        try:
+            sent = [
+                producer.send(topic, **{k: v for k, v in record.items() if v not in (None, [])})
+                for record in records
+            ]
+            producer.flush(timeout=DEADLINE_SECONDS)
+            for one in sent:
+                one.get(timeout=DEADLINE_SECONDS)
+        finally:
+            producer.close(timeout=5)
+
+    def read(self, topic, partition, start):
+        place = TopicPartition(topic, int(partition))
+        self.consumer.assign([place])
+        end = self.consumer.end_offsets([place])[place]
+        if int(start) < 0:
+            self.consumer.seek_to_beginning(place)
+        else:
+            self.consumer.seek(place, int(start))
+        lines = []
+        while self.consumer.position(place) < end:
+            for records in self.consumer.poll(timeout_ms=1000).values():
+                lines += map(record_line, records)
+        return lines
+
+    def seek(self, topic, partition, *offsets):
+        place = TopicPartition(topic, int(partition))
+        self.consumer.assign([place])
+        lines = []
+        for offset in map(int, offsets):
+            self.consumer.seek(place, offset)
+            while not (found := self.consumer.poll(timeout_ms=1000, max_records=1)):
+                pass
+            lines.append(record_line(found[place][0]))
+        return lines
+
+    def time(self, topic, partition, timestamp):
+        place = TopicPartition(topic, int(partition))
+        found = self.consumer.offsets_for_times({place: int(timestamp)})[place]
+        return [-1 if found is None else found.offset]
+
+    def bounds(self, topic, partition):
+        place = TopicPartition(topic, int(partition))
+        first = self.consumer.beginning_offsets([place])[place]
+        return [f"{first}\t{self.consumer.end_offsets([place])[place]}"]
+
+    def follow(self, topic, *partitions) -> None:
+        self.follower = self.follower or self._consumer()
+        before = self.follower.assignment()
+        wanted = [TopicPartition(topic, int(partition)) for partition in partitions]
+        self.follower.assign(wanted)
+        for place in wanted:
+            if place not in before:
+                self.follower.seek_to_beginning(place)
+
+    def take(self, count):
+        lines = []
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while len(lines) < int(count):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"only {len(lines)} records came")
+            for records in self.follower.poll(timeout_ms=1000).values():
+                lines += map(record_line, records)
+        return lines
+
+
+def producer_options(options: dict[str, str]) -> dict:
+    acks, codec = options["acks"], options["codec"]
+    chosen = {
+        "acks": acks if acks == "all" else int(acks),
+        "compression_type": None if codec == "none" else codec,
+        "linger_ms": int(options["linger"]),
+        "max_request_size": int(options["largest"]),
+        "retries": 100,
+    }
+    if "idempotent" in options:
+        chosen["enable_idempotence"] = options["idempotent"] == "true"
+    elif acks != "all" and "enable_idempotence" in KafkaProducer.DEFAULT_CONFIG:
+        chosen["enable_idempotence"] = False
+    if "in-flight" in options:
+        chosen["max_in_flight_requests_per_connection"] = int(options["in-flight"])
+    return chosen

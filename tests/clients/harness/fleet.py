@@ -1,0 +1,214 @@
+"""Every client the tests know, what it can, and the ones of a run bound to a broker."""
+
+from harness import programs
+from harness.client import ABILITIES, Client
+from harness.confluent import Confluent
+from harness.kcat import Kcat
+from harness.lines import LineClient
+
+EVERYTHING = frozenset(ABILITIES)
+BEFORE_ZSTD = ("none", "gzip", "snappy", "lz4")
+
+
+class Java(LineClient):
+    name = "java"
+    abilities = EVERYTHING - {"alter"}
+
+    @classmethod
+    def command(cls):
+        return programs.java("RecordClient", "client")
+
+
+class Java28(Java):
+    name = "java-2.8"
+
+    @classmethod
+    def command(cls):
+        return programs.java("RecordClient", "client-2.8")
+
+
+class Java010(LineClient):
+    """Asks for no versions: what it sends is what 0.10 brokers had (Produce 2, Fetch 3)."""
+
+    name = "java-0.10"
+    abilities = frozenset({"timestamps", "by-time", "follow", "in-flight", "error-codes"})
+    codecs = BEFORE_ZSTD
+    fixed_headers = ()
+    sees_headers = False
+
+    @classmethod
+    def command(cls):
+        return programs.java("OldRecordClient", "client-0.10")
+
+
+class KafkaPython(LineClient):
+    """Its AlterConfigs adds what it finds set already, and so replaces nothing."""
+
+    name = "kafka-python"
+    abilities = EVERYTHING - {"alter"}
+
+    @classmethod
+    def command(cls):
+        return programs.python("kafka_python.py")
+
+
+class KafkaPython14(LineClient):
+    name = "kafka-python-1.4"
+    abilities = EVERYTHING - {"idempotence", "adjust", "trim", "synonyms", "quiet-metadata"}
+    codecs = BEFORE_ZSTD
+
+    @classmethod
+    def command(cls):
+        return [*programs.old_python("kafka_python_old.py"), "auto"]
+
+
+class KafkaPythonAs010(LineClient):
+    """Told that the broker is a 0.10: Produce 2, Fetch 2, messages of format V1."""
+
+    name = "kafka-python-as-0.10"
+    abilities = frozenset({"timestamps", "follow", "in-flight", "error-codes"})
+    codecs = BEFORE_ZSTD
+    fixed_headers = ()
+    sees_headers = False
+    version = "0.10.0"
+
+    @classmethod
+    def command(cls):
+        return [*programs.old_python("kafka_python_old.py"), cls.version]
+
+
+class KafkaPythonAs09(KafkaPythonAs010):
+    """Produce 1, Fetch 1, messages of format V0."""
+
+    name = "kafka-python-as-0.9"
+    abilities = KafkaPythonAs010.abilities - {"timestamps"}
+    version = "0.9"
+
+
+class KafkaPythonAs08(KafkaPythonAs09):
+    """Produce 0, Fetch 0."""
+
+    name = "kafka-python-as-0.8"
+    version = "0.8.2"
+
+
+class Aiokafka(LineClient):
+    name = "aiokafka"
+    abilities = EVERYTHING - {"in-flight", "adjust", "synonyms"}
+
+    @classmethod
+    def command(cls):
+        return programs.python("aio_kafka.py")
+
+
+class FranzGo(LineClient):
+    name = "franz-go"
+    abilities = EVERYTHING
+
+    @classmethod
+    def command(cls):
+        return programs.go("franz")
+
+
+class Sarama(LineClient):
+    name = "sarama"
+    abilities = EVERYTHING
+
+    @classmethod
+    def command(cls):
+        return programs.go("sarama")
+
+
+class KafkaGo(LineClient):
+    """A reader of it has one partition."""
+
+    name = "kafka-go"
+    abilities = EVERYTHING - {"idempotence", "in-flight", "follow", "trim", "synonyms"}
+
+    @classmethod
+    def command(cls):
+        return programs.go("segmentio")
+
+
+class KafkaJs(LineClient):
+    """The other codecs are packages of others."""
+
+    name = "kafkajs"
+    abilities = EVERYTHING - {"adjust"}
+    codecs = ("none", "gzip")
+
+    @classmethod
+    def command(cls):
+        return programs.node("kafkajs.js")
+
+
+class Rust(LineClient):
+    name = "rust"
+    abilities = EVERYTHING - {"adjust", "synonyms"}
+
+    @classmethod
+    def command(cls):
+        return programs.rust("record-client")
+
+
+KINDS: dict[str, type[Client]] = {
+    kind.name: kind
+    for kind in (
+        Kcat,
+        Confluent,
+        Java,
+        KafkaPython,
+        Java28,
+        Java010,
+        KafkaPython14,
+        KafkaPythonAs010,
+        KafkaPythonAs09,
+        KafkaPythonAs08,
+        Aiokafka,
+        FranzGo,
+        Sarama,
+        KafkaGo,
+        KafkaJs,
+        Rust,
+    )
+}
+CI = ("kcat", "confluent", "java", "kafka-python")
+"""librdkafka old and new, Apache Kafka's own, and one that shares no code with either."""
+
+
+def chosen(option: str) -> list[str]:
+    """What --clients names: ci, all, or names."""
+    names = {"ci": list(CI), "all": list(KINDS)}.get(option) or option.split(",")
+    for name in names:
+        assert name in KINDS, f"no client {name}; there are {', '.join(KINDS)}"
+    return names
+
+
+class Fleet:
+    """The clients of one run and one broker; each starts when it is first asked for."""
+
+    def __init__(self, address: str, names: list[str]):
+        self.address = address
+        self.names = names
+        self._started: dict[str, Client] = {}
+
+    def __getitem__(self, name: str) -> Client:
+        """Also one that is not of the run, which a test may need for what its client cannot."""
+        if name not in self._started:
+            self._started[name] = KINDS[name](self.address)
+        return self._started[name]
+
+    def readers(self, codec: str = "none") -> list[Client]:
+        """Those that can read it."""
+        return [self[name] for name in self.names if codec in KINDS[name].codecs]
+
+    def close(self) -> None:
+        for client in self._started.values():
+            client.close()
+
+
+if __name__ == "__main__":  # python -m harness.fleet ci|all: builds what these clients consist of
+    import sys
+
+    for each in chosen(sys.argv[1]):
+        KINDS[each].prepare()

@@ -1,0 +1,105 @@
+"""Builds the programs in drivers/ below build/clients, each once until one of its sources changes."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from harness import maven
+from harness.paths import BUILD, DRIVERS
+
+BUILD_SECONDS_MAX = 900
+PYTHON = Path(sys.prefix) / "bin" / "python"
+
+
+def java(program: str, profile: str) -> list[object]:
+    """A class of drivers/java, compiled against the jars of that profile."""
+    jars = maven.classpath(profile)
+    sources = [DRIVERS / "java" / "Lines.java", DRIVERS / "java" / f"{program}.java"]
+    folder = BUILD / "clients" / f"java-{profile}"
+
+    def build() -> None:
+        _run("javac", "-nowarn", "-cp", jars, "-d", folder, *sources)
+
+    _once(folder, [*sources, maven.POM], build)
+    options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    return ["java", *options, "-cp", f"{folder}:{jars}", program]
+
+
+def go(program: str) -> list[object]:
+    """A command of the module drivers/go."""
+    source, folder = DRIVERS / "go", BUILD / "clients" / "go"
+    tool = shutil.which("go") or str(PYTHON.parent / "go")
+
+    def build() -> None:
+        _run(tool, "build", "-o", f"{folder}/", "./...", cwd=source)
+
+    _once(folder, [*source.rglob("*.go"), source / "go.mod", source / "go.sum"], build)
+    return [folder / program]
+
+
+def rust(program: str) -> list[object]:
+    """The crate drivers/rust."""
+    source, folder = DRIVERS / "rust", BUILD / "clients" / "rust"
+
+    def build() -> None:
+        _run("cargo", "build", "--quiet", "--locked", "--release", "--target-dir", folder, cwd=source)
+
+    _once(folder, [*source.rglob("src/*.rs"), source / "Cargo.toml", source / "Cargo.lock"], build)
+    return [folder / "release" / program]
+
+
+def node(program: str) -> list[object]:
+    """A script of drivers/node, copied beside the packages it needs."""
+    source, folder = DRIVERS / "node", BUILD / "clients" / "node"
+    files = [source / "package.json", source / "package-lock.json", source / program]
+
+    def build() -> None:
+        for file in files:
+            shutil.copy2(file, folder)
+        _run("npm", "ci", "--silent", "--no-audit", "--no-fund", cwd=folder)
+
+    _once(folder, files, build)
+    return ["node", folder / program]
+
+
+def python(script: str) -> list[object]:
+    """A script of drivers/python, with the packages that the tests run with."""
+    return [PYTHON, DRIVERS / "python" / script]
+
+
+def old_python(script: str) -> list[object]:
+    """The same in an environment of its own, whose packages would be in the way of today's."""
+    wanted, folder = DRIVERS / "python" / "requirements-old.txt", BUILD / "clients" / "python-old"
+
+    def build() -> None:
+        _run(PYTHON, "-m", "venv", "--clear", folder)
+        _run(folder / "bin" / "pip", "--quiet", "install", "--requirement", wanted)
+
+    _once(folder, [wanted], build)
+    return [folder / "bin" / "python", DRIVERS / "python" / script]
+
+
+def _once(folder: Path, sources: list[Path], build) -> None:
+    """Runs `build` into `folder` unless it was built from the same sources."""
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(sources))).hexdigest()
+    stamp = folder.with_name(f"{folder.name}.built-from")
+    if stamp.exists() and stamp.read_text() == digest:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    build()
+    stamp.write_text(digest)
+
+
+def _run(*words: object, cwd: Path | None = None) -> None:
+    done = subprocess.run(
+        list(map(str, words)),
+        cwd=cwd,
+        env={**os.environ, "GOFLAGS": "-buildvcs=false"},
+        capture_output=True,
+        text=True,
+        timeout=BUILD_SECONDS_MAX,
+    )
+    assert done.returncode == 0, f"{words[0]} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}"

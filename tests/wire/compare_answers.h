@@ -1,0 +1,36 @@
+// Whether a live answer says what the recorded one said.
+//
+// Equal means: the same fields with the same values, where
+//   * ids of a run (topic, producer, fetch session, member, cluster) may be others, as long as one
+//     always stands for the other (bindings.h);
+//   * hosts, ports, throttle times and append times are not looked at; epochs of leaders, texts of
+//     error messages and positions in a rack are either there in both or in neither;
+//   * elements with a name, an index or an id are paired by it, in whatever order they come;
+//   * of ApiVersions, the versions that both offer must overlap; features are not compared;
+//   * records are compared opened: format, offsets, timestamps, keys, values, headers, producers;
+//     how they were compressed and cut into answers is the broker's choice;
+//   * internal topics are those of APIs that may not be served yet, and may be missing;
+//   * a topic that a Metadata request creates may be there at once, or told as unknown until it is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <boost/json.hpp>
+
+#include "bindings.h"
+#include "session.h"
+
+namespace millrace::wire {
+
+struct Difference {
+  std::string path;  ///< "topics[orders].partitions[0].errorCode"
+  std::string expected;
+  std::string found;
+};
+
+/// `request` is the recorded one; both bodies are as answer_body() gives them. Learns ids.
+std::vector<Difference> compare_answers(const Event& request, const boost::json::object& recorded,
+                                        const boost::json::object& live, Bindings& bindings);
+
+}  // namespace millrace::wire

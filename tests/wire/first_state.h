@@ -1,0 +1,45 @@
+// What the recorded broker held before a session began, as far as its answers tell, and a live
+// broker brought to the same state.
+//
+//   * A topic that an answer knows, and that the session did not create, was there, with as many
+//     partitions as answers name.
+//   * The first answer to a produce tells where the log ended before; without one, high watermarks
+//     and answers about offsets do.
+//   * Records that a fetch brought and the session did not write were there as they stand; other
+//     offsets below the end held something, and get a record that says so.
+//   * A set of records refused for its size, or for the keys it lacks, tells of a topic's settings.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "live_broker.h"
+#include "session.h"
+
+namespace millrace::wire {
+
+struct PartitionState {
+  std::int64_t end = 0;
+  /// V2 batches and message sets V0 and V1, by the offset of their first record.
+  std::map<std::int64_t, Buffer> records;
+  std::map<std::int64_t, std::int64_t> timestamps;  ///< of single offsets
+};
+
+struct TopicState {
+  std::map<std::int32_t, PartitionState> partitions;  ///< 0..n-1
+  std::map<std::string, std::string> settings;
+};
+
+struct FirstState {
+  std::int32_t broker_id = 1;
+  std::map<std::string, TopicState> topics;
+};
+
+FirstState read_first_state(const Session& session);
+
+/// Creates the topics and writes their records. Errc::unsupported where the broker cannot be told.
+Result<> establish(const FirstState& state, const Address& broker, const ServedApis& served);
+
+}  // namespace millrace::wire
