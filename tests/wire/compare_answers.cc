@@ -39,8 +39,8 @@ const std::set<std::string_view> presence_fields{"leaderEpoch", "currentLeaderEp
 
 /// What pairs the elements of an array: the first that all of them have.
 constexpr std::array<std::string_view, 10> key_fields{
-    "name",   "topic",  "resourceName", "partitionIndex", "partition",
-    "index",  "apiKey", "nodeId",       "brokerId",       "groupId"};
+    "name",  "topic",  "resourceName", "partitionIndex", "partition",
+    "index", "apiKey", "nodeId",       "brokerId",       "groupId"};
 
 bool is_there(const json::value& value) {
   if (value.is_null()) return false;
@@ -169,7 +169,7 @@ class Comparison {
       const auto found = left.find(name);
       if (found == left.end()) {
         const auto* internal = element.as_object().if_contains("isInternal");
-        if (!internal || internal != json::value(true)) differs(place, element, "(missing)");
+        if (!internal || *internal != json::value(true)) differs(place, element, "(missing)");
         continue;
       }
       compare_value(element, *found->second, place);

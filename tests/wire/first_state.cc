@@ -179,7 +179,8 @@ class FirstStateReader {
     if (!partition || offset < 0) return;
     const auto timestamp = integer(found, "timestamp", -1);
     if (timestamp >= 0) partition->timestamps[offset] = timestamp;
-    partition->end = std::max(partition->end, sought == latest || timestamp < 0 ? offset : offset + 1);
+    partition->end =
+        std::max(partition->end, sought == latest || timestamp < 0 ? offset : offset + 1);
   }
 
   void use_deleted(Answer answer) {
@@ -187,7 +188,8 @@ class FirstStateReader {
       for (const auto* deleted : objects(*topic, "partitions")) {
         if (!is(*deleted, ErrorCode::none)) continue;
         auto* partition = at(text(*topic, "name"), integer(*deleted, "partitionIndex", 0));
-        if (partition) partition->end = std::max(partition->end, integer(*deleted, "lowWatermark", 0));
+        if (partition)
+          partition->end = std::max(partition->end, integer(*deleted, "lowWatermark", 0));
       }
     }
   }

@@ -16,8 +16,6 @@
 
 #include <millrace/kafka/api_versions.h>
 
-#include "shipped_codecs.h"
-
 namespace millrace::wire {
 
 namespace {
@@ -68,8 +66,8 @@ Result<Buffer> Link::receive(std::chrono::milliseconds wait) {
   while (true) {
     MR_TRY(auto frame, reader_.next());
     if (frame) return *std::move(frame);
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-        deadline - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     pollfd ready{.fd = socket_, .events = POLLIN, .revents = 0};
     if (left.count() <= 0 || ::poll(&ready, 1, static_cast<int>(left.count())) == 0) {
       return Error{Errc::timed_out, "nothing in " + std::to_string(wait.count()) + " ms"};
@@ -101,20 +99,18 @@ Result<ServedApis> ask_served_apis(const Address& address) {
 // ---- BrokerProcess ----
 
 Result<std::unique_ptr<BrokerProcess>> BrokerProcess::start(
-    const std::vector<std::string>& settings) {
+    const std::string& program, const std::vector<std::string>& settings) {
   auto folder = (std::filesystem::temp_directory_path() / "replay-session-XXXXXX").string();
   if (!::mkdtemp(folder.data())) return system_error(folder);
   std::unique_ptr<BrokerProcess> broker(new BrokerProcess(folder));
-  MR_CHECK(broker->spawn(settings));
+  MR_CHECK(broker->spawn(program, settings));
   MR_CHECK(broker->wait_until_it_listens());
   return broker;
 }
 
-Result<> BrokerProcess::spawn(const std::vector<std::string>& settings) {
-  std::vector<std::string> words{program_folder() + "/millraced",
-                                 "--set",
-                                 "broker.data=" + folder_ + "/data",
-                                 "--set",
+Result<> BrokerProcess::spawn(const std::string& program,
+                              const std::vector<std::string>& settings) {
+  std::vector<std::string> words{program, "--set", "broker.data=" + folder_ + "/data", "--set",
                                  "transport.kafka.listen=127.0.0.1:0"};
   for (const auto& setting : settings) {
     words.emplace_back("--set");
@@ -164,11 +160,13 @@ Result<> BrokerProcess::wait_until_it_listens() {
     return ended_ || (at != std::string::npos && log_.find('\n', at) != std::string::npos);
   });
   if (at == std::string::npos) {
-    const auto tail = log_.size() > log_tail_bytes ? log_.substr(log_.size() - log_tail_bytes) : log_;
+    const auto tail =
+        log_.size() > log_tail_bytes ? log_.substr(log_.size() - log_tail_bytes) : log_;
     return Error{Errc::closed, "millraced does not listen; its log:\n" + tail};
   }
   at += mark.size();
-  MR_TRY(address_, parse_address(std::string_view(log_).substr(at, log_.find_first_of(" \n", at) - at)));
+  MR_TRY(address_,
+         parse_address(std::string_view(log_).substr(at, log_.find_first_of(" \n", at) - at)));
   return {};
 }
 

@@ -57,13 +57,14 @@ class Link {
 using ServedApis = std::map<std::int16_t, kafka::VersionRange>;
 Result<ServedApis> ask_served_apis(const Address& address);
 
-/// A millraced of this build over a temporary folder; ended with the object, and the folder with
+/// A millraced over a temporary folder; ended with the object, and the folder with
 /// it.
 class BrokerProcess {
  public:
   /// `settings` are KEY=VALUE as for --set. Returns once the broker listens; else the error has the
   /// end of its log.
-  static Result<std::unique_ptr<BrokerProcess>> start(const std::vector<std::string>& settings);
+  static Result<std::unique_ptr<BrokerProcess>> start(const std::string& program,
+                                                      const std::vector<std::string>& settings);
   BrokerProcess(const BrokerProcess&) = delete;
   BrokerProcess& operator=(const BrokerProcess&) = delete;
   ~BrokerProcess();
@@ -72,7 +73,7 @@ class BrokerProcess {
 
  private:
   explicit BrokerProcess(std::string folder) : folder_(std::move(folder)) {}
-  Result<> spawn(const std::vector<std::string>& settings);
+  Result<> spawn(const std::string& program, const std::vector<std::string>& settings);
   Result<> wait_until_it_listens();
   /// Takes what the broker logs until it ends, so that it never waits for us.
   void keep_log(int from);

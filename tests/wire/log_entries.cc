@@ -29,12 +29,8 @@ std::string_view timestamp_type(bool log_append_time) {
 }
 
 std::string control_type(std::int16_t type) {
-  constexpr const char* names[] = {"ABORT",
-                                   "COMMIT",
-                                   "LEADER_CHANGE",
-                                   "SNAPSHOT_HEADER",
-                                   "SNAPSHOT_FOOTER",
-                                   "KRAFT_VERSION",
+  constexpr const char* names[] = {"ABORT",           "COMMIT",          "LEADER_CHANGE",
+                                   "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER", "KRAFT_VERSION",
                                    "KRAFT_VOTERS"};
   if (type >= 0 && static_cast<std::size_t>(type) < std::size(names)) return names[type];
   return "UNKNOWN";
@@ -129,10 +125,8 @@ Result<json::array> describe_entries(const Buffer& log, const Codecs& codecs, bo
     const auto describe = [&]() -> Result<> {
       MR_CHECK(head);
       const auto entry = log.slice(at, head->total_bytes);
-      json::object line{{"t", "batch"},
-                        {"position", at},
-                        {"size", head->total_bytes},
-                        {"magic", head->magic}};
+      json::object line{
+          {"t", "batch"}, {"position", at}, {"size", head->total_bytes}, {"magic", head->magic}};
       return head->magic == 2 ? describe_v2(entry, std::move(line), codecs, lines)
                               : describe_legacy(entry, std::move(line), codecs, lines);
     };

@@ -89,9 +89,10 @@ void pair_up(std::vector<Event>& events) {
 
 std::string Event::label() const {
   const auto* api = kafka::find_api(key);
-  auto text = std::to_string(number) + " " + (api ? std::string(api->name)
-                                              : raw ? std::string("raw token")
-                                                    : "API " + std::to_string(key));
+  auto text = std::to_string(number) + " " +
+              (api   ? std::string(api->name)
+               : raw ? std::string("raw token")
+                     : "API " + std::to_string(key));
   if (!raw) text += " v" + std::to_string(version);
   return text;
 }

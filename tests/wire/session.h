@@ -24,7 +24,7 @@ struct Event {
   std::int16_t version = -1;
   std::int32_t correlation_id = 0;
   std::string client;
-  Buffer frame;  ///< header and body
+  Buffer frame;           ///< header and body
   bool raw = false;       ///< a SASL token, without a Kafka header
   bool readable = false;  ///< the recorded broker's own classes could parse it
 

@@ -22,13 +22,12 @@ std::unique_ptr<Loaded> load_all() {
   auto loaded = std::make_unique<Loaded>();
   auto& node = loaded->world.add_node("tool");
   for (const std::string name : {"gzip", "snappy", "lz4", "zstd"}) {
-    const auto path =
-        program_folder() + "/../lib/millrace/plugins/compression/" + name + ".so";
+    const auto path = program_folder() + "/../lib/millrace/plugins/compression/" + name + ".so";
     auto plugin = testing::load_plugin(path, node);
     if (!plugin || plugin->registered().codecs.empty()) {
-      std::fprintf(stderr, "%s\n",
-                   plugin ? (path + ": registers no codec").c_str()
-                          : to_string(plugin.error()).c_str());
+      std::fprintf(
+          stderr, "%s\n",
+          plugin ? (path + ": registers no codec").c_str() : to_string(plugin.error()).c_str());
       std::exit(1);
     }
     loaded->codecs.add(*plugin->registered().codecs.front());
