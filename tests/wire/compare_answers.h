@@ -10,7 +10,12 @@
 //   * records are compared opened: format, offsets, timestamps, keys, values, headers, producers;
 //     how they were compressed and cut into answers is the broker's choice;
 //   * internal topics are those of APIs that may not be served yet, and may be missing;
-//   * a topic that a Metadata request creates may be there at once, or told as unknown until it is.
+//   * what takes Kafka a while may be done at once: a topic that a Metadata request creates is
+//   there,
+//     a coordinator that was still starting answers;
+//   * a setting of the whole broker may come from its file or from its cluster, and there may be
+//   more
+//     settings, which other releases have.
 #pragma once
 
 #include <string>

@@ -58,6 +58,10 @@ class FirstStateReader {
       const auto answer = event.body();
       if (request && answer) use(static_cast<ApiKey>(event.key), *request, *answer);
     }
+    for (const auto& [topics_name, value] : broker_settings_) {
+      const auto found = brokers_names_.find(topics_name);
+      state_.settings[found == brokers_names_.end() ? topics_name : found->second] = value;
+    }
     for (auto& [name, topic] : state_.topics) {
       for (auto& [index, partition] : topic.partitions) finish(name, index, partition);
     }
@@ -75,6 +79,7 @@ class FirstStateReader {
       case ApiKey::fetch: return use_fetched(answer);
       case ApiKey::list_offsets: return use_offsets(request, answer);
       case ApiKey::delete_records: return use_deleted(answer);
+      case ApiKey::describe_configs: return use_described(answer);
       default: return;
     }
   }
@@ -100,7 +105,9 @@ class FirstStateReader {
 
   void use_created(Answer answer) {
     for (const auto* topic : objects(answer, "topics")) {
-      if (is(*topic, ErrorCode::none)) made_here_.insert(text(*topic, "name"));
+      if (!is(*topic, ErrorCode::none)) continue;
+      made_here_.insert(text(*topic, "name"));
+      for (const auto* setting : objects(*topic, "configs")) use_setting(*setting);
     }
   }
 
@@ -194,6 +201,28 @@ class FirstStateReader {
     }
   }
 
+  void use_described(Answer answer) {
+    constexpr std::int64_t of_topic = 2;
+    for (const auto* resource : objects(answer, "results")) {
+      if (integer(*resource, "resourceType", 0) != of_topic) continue;
+      for (const auto* setting : objects(*resource, "configs")) use_setting(*setting);
+    }
+  }
+
+  void use_setting(const json::object& setting) {
+    const auto of_broker = [](std::int64_t source) { return source == 3 || source == 4; };
+    const auto name = text(setting, "name");
+    if (of_broker(integer(setting, "configSource", 0))) {
+      broker_settings_[name] = text(setting, "value");
+    }
+    for (const auto* synonym : objects(setting, "synonyms")) {
+      if (of_broker(integer(*synonym, "source", 0))) {
+        brokers_names_[name] = text(*synonym, "name");
+        broker_settings_[name] = text(*synonym, "value");
+      }
+    }
+  }
+
   std::string name_of_topic(const json::object& topic) const {
     for (const auto* field : {"name", "topic"}) {
       if (auto name = text(topic, field); !name.empty()) return name;
@@ -223,6 +252,8 @@ class FirstStateReader {
   FirstState state_;
   std::map<std::string, std::string> names_;  // by topic id
   std::set<std::string> made_here_;
+  std::map<std::string, std::string> broker_settings_;  // by the topic's name for them
+  std::map<std::string, std::string> brokers_names_;
   std::map<TopicPartition, std::int64_t> ends_;  // where the session's first write came to stand
 };
 

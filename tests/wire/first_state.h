@@ -7,6 +7,7 @@
 //     and answers about offsets do.
 //   * Records that a fetch brought and the session did not write were there as they stand; other
 //     offsets below the end held something, and get a record that says so.
+//   * Settings that a topic has from its broker are the broker's.
 //   * A set of records refused for its size, or for the keys it lacks, tells of a topic's settings.
 #pragma once
 
@@ -34,6 +35,7 @@ struct TopicState {
 
 struct FirstState {
   std::int32_t broker_id = 1;
+  std::map<std::string, std::string> settings;  ///< of the broker
   std::map<std::string, TopicState> topics;
 };
 

@@ -28,9 +28,12 @@ Result<Outcome> replay_file(const std::string& path, const Options& options) {
   const auto state = read_first_state(session);
   std::unique_ptr<BrokerProcess> process;
   if (!options.broker) {
-    const auto id = "broker.id=" + std::to_string(state.broker_id);
-    MR_TRY(process, BrokerProcess::start(options.program,
-                                         {id, "log.level=warning", "log.levels.broker=info"}));
+    std::vector<std::string> settings{"broker.id=" + std::to_string(state.broker_id),
+                                      "log.level=warning", "log.levels.broker=info"};
+    for (const auto& [name, value] : state.settings) {
+      settings.push_back("defaults.\"" + name + "\"=" + value);
+    }
+    MR_TRY(process, BrokerProcess::start(options.program, settings));
   }
   const auto address = options.broker ? *options.broker : process->address();
   MR_TRY(const auto served, ask_served_apis(address));
