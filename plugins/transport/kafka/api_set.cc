@@ -9,7 +9,7 @@ ApiSet::ApiSet() {
   using kafka::ApiKey;
   const auto serve = [this](ApiKey key, Handler handler) {
     const auto& info = kafka::info_of(key);
-    apis_.push_back({&info, info.served, handler});
+    apis_.push_back({.info = &info, .served = info.served, .handler = handler});
   };
   serve(ApiKey::produce, handle_produce);
   serve(ApiKey::fetch, handle_fetch);
@@ -20,6 +20,7 @@ ApiSet::ApiSet() {
   serve(ApiKey::create_topics, handle_create_topics);
   serve(ApiKey::delete_topics, handle_delete_topics);
   serve(ApiKey::init_producer_id, handle_init_producer_id);
+  for (auto& api : apis_) api.polls = api.info->key == ApiKey::fetch;
   for (auto& api : apis_) api.served.min = std::max(api.served.min, served_min(api.info->key));
 }
 

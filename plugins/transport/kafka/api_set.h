@@ -15,6 +15,7 @@ struct Api {
   const kafka::ApiInfo* info = nullptr;
   kafka::VersionRange served;
   Handler handler = nullptr;
+  bool polls = false;  ///< may wait for what others do, so that it ends with its connection
 };
 
 /// Made once per listener; what ApiVersions tells is exactly this.  [any thread]

@@ -19,16 +19,26 @@ constexpr Duration request_stall_max = std::chrono::seconds(30);
 /// on while records wait for memory.
 constexpr std::size_t free_request_bytes = 4 << 10;
 
+/// How long requests that have arrived together keep the shard from its other connections.
+constexpr Duration turn_max = std::chrono::milliseconds(1);
+
+/// What is handed to the stream at once lets go of its memory at once.
+constexpr std::uint64_t send_bytes_max = 1 << 20;
+
 }  // namespace
 
-Connection::Connection(const ListenerContext& context, Shard& shard, std::unique_ptr<Stream> stream)
+Connection::Connection(const ListenerContext& context, Shard& shard, AnswerMemory& memory,
+                       std::unique_ptr<Stream> stream)
     : context_(context),
       shard_(shard),
       stream_(std::move(stream)),
       client_{.peer = stream_->peer(), .listener = context.listener},
       session_(context.broker.open_session(client_)),
       reader_(static_cast<std::size_t>(context.settings.frame_bytes_max)),
-      active_at_(shard.now()) {}
+      memory_(memory),
+      unread_since_(shard.now()),
+      active_at_(shard.now()),
+      turn_began_(shard.now()) {}
 
 Task<> Connection::run() {
   watch_idle();
@@ -36,7 +46,7 @@ Task<> Connection::run() {
   auto reading = read_requests().within(scope_);
   const auto read = co_await std::move(reading);
   if (!read) explain(read.error());
-  stop();
+  end();
   auto answering = with_deadline(running_.close(), half_closed_max);
   const auto answered = co_await std::move(answering);
   if (!answered) abort();
@@ -48,6 +58,11 @@ Task<> Connection::run() {
 }
 
 void Connection::stop() noexcept {
+  end();
+  polls_.cancel();
+}
+
+void Connection::end() noexcept {
   ending_ = true;
   answered_.notify_all();
   turn_.passed().notify_all();
@@ -65,6 +80,7 @@ Task<> Connection::read_requests() {
     while (!ending_ && !has_room()) {
       auto waiting = turn_.passed().wait();
       MR_CO_CHECK(co_await std::move(waiting));
+      turn_began_ = shard_.now();
     }
     while (reader_.pending().size() < frame_size_bytes) MR_CO_CHECK(co_await receive());
     MR_CO_CHECK(
@@ -89,11 +105,23 @@ Task<> Connection::read_requests() {
     if (ending_) co_return {};
     turn_.take();
     auto handling = handle(*api, std::move(head), std::move(memory), answers_.reserve());
-    spawn(shard_, std::move(handling), "kafka request", &scope_);
+    spawn(shard_, std::move(handling), "kafka request", api->polls ? &polls_ : &scope_);
+    if (!reader_.pending().empty() && shard_.now() - turn_began_ >= turn_max) {
+      MR_CO_CHECK(co_await yield());
+    }
   }
 }
 
+Task<> Connection::yield() {
+  auto [resolver, pending] = make_pending<>();
+  shard_.post([mine = std::move(resolver)]() mutable { mine.resolve(); });
+  MR_CO_CHECK(co_await pending);
+  turn_began_ = shard_.now();
+  co_return {};
+}
+
 Task<> Connection::receive() {
+  const bool had_nothing_to_do = reader_.pending().empty();
   auto receiving = stream_->receive(reader_.space());
   const auto bytes = co_await std::move(receiving);
   if (!bytes) {
@@ -107,10 +135,12 @@ Task<> Connection::receive() {
                          {"client", client_.client_id},
                          {"received_bytes", reader_.pending().size()}});
     }
+    polls_.cancel();  // it has most likely gone, and the rest comes without waiting
     co_return Error{Errc::closed, "peer closed the connection"};
   }
   reader_.filled(*bytes);
   active_at_ = shard_.now();
+  if (had_nothing_to_do) turn_began_ = active_at_;
   context_.metrics.bytes_in.add(*bytes);
   co_return {};
 }
@@ -128,7 +158,13 @@ Task<> Connection::receive_rest() {
 
 bool Connection::has_room() const noexcept {
   return !turn_.taken() && answers_.size() < context_.settings.requests_in_flight_max &&
-         answers_.bytes() < context_.settings.answer_bytes_pending_max;
+         memory_.has_room();
+}
+
+void Connection::account_memory() {
+  const auto bytes = answers_.memory_bytes() + sending_bytes_;
+  if (memory_.bytes() == 0) unread_since_ = shard_.now();
+  memory_.set(bytes);
 }
 
 Task<> Connection::handle(const Api& api, kafka::RequestHead head, MemoryBudget::Lease memory,
@@ -144,6 +180,7 @@ Task<> Connection::handle(const Api& api, kafka::RequestHead head, MemoryBudget:
   auto answer = co_await std::move(handling);
   if (answer) {
     answers_.put(ticket, *std::move(answer));
+    account_memory();
     answered_.notify_all();
     co_return {};
   }
@@ -152,7 +189,8 @@ Task<> Connection::handle(const Api& api, kafka::RequestHead head, MemoryBudget:
                  std::move(error.detail);
   explain(error);
   answers_.cut(ticket);
-  stop();
+  account_memory();
+  end();
   co_return {};
 }
 
@@ -163,19 +201,23 @@ Task<> Connection::write_answers() {
       auto waiting = answered_.wait();
       MR_CO_CHECK(co_await std::move(waiting));
     }
-    auto ready = answers_.take_ready();
+    auto ready = answers_.take_ready(send_bytes_max);
     turn_.passed().notify_all();
-    if (ready.empty()) continue;
-    const auto bytes = ready.size();
+    if (ready.answers.empty()) continue;
+    const auto bytes = ready.answers.size();
+    sending_bytes_ = ready.memory_bytes;
     sending_ = true;
-    auto sending = stream_->send(std::move(ready));
+    auto sending = stream_->send(std::move(ready.answers));
     const auto sent = co_await std::move(sending);
     sending_ = false;
+    sending_bytes_ = 0;
+    account_memory();
     if (!sent) {
       explain(sent.error());
       break;
     }
-    active_at_ = shard_.now();
+    active_at_ = unread_since_ = shard_.now();
+    turn_.passed().notify_all();
     context_.metrics.bytes_out.add(bytes);
   }
   abort();

@@ -5,7 +5,8 @@
 //
 // A request begins once the one before it is dispatched; answers leave in the order of requests.
 // The connection is not read from while memory for the next frame is not free, while too many
-// requests are unanswered, or while too many bytes wait for a slow reader.
+// requests are unanswered, or while answers that are not read hold too much memory. However much it
+// has to do, others on its shard get their turn after a moment.
 #pragma once
 
 #include <memory>
@@ -14,6 +15,7 @@
 #include <millrace/environment.h>
 #include <millrace/kafka/frame_reader.h>
 
+#include "answer_memory.h"
 #include "answer_queue.h"
 #include "api_set.h"
 #include "listener_context.h"
@@ -24,17 +26,27 @@ namespace millrace::kafka_transport {
 /// [its shard]
 class Connection {
  public:
-  Connection(const ListenerContext& context, Shard& shard, std::unique_ptr<Stream> stream);
+  Connection(const ListenerContext& context, Shard& shard, AnswerMemory& memory,
+             std::unique_ptr<Stream> stream);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   /// Serves until either side ends it; always completes without error. Only afterwards may this be
   /// destroyed.
   Task<> run();
-  /// Begins no more requests, answers what was begun, then closes.
+  /// Begins no more requests, answers what was begun, then closes. Polls are cancelled: what they
+  /// wait for may never come.
   void stop() noexcept;
   /// Closes at once; what was begun is cancelled.
   void abort() noexcept;
+  /// The memory situation has changed: looks again whether the next request may begin.
+  void look_for_room() { turn_.passed().notify_all(); }
+
+  const Address& peer() const noexcept { return client_.peer; }
+  /// What answers hold that its peer has not read.
+  std::uint64_t answer_bytes() const noexcept { return memory_.bytes(); }
+  /// Since when its peer has read none of them.
+  MonoTime unread_since() const noexcept { return unread_since_; }
 
  private:
   Task<> read_requests();
@@ -44,9 +56,14 @@ class Connection {
   Task<> handle(const Api& api, kafka::RequestHead head, MemoryBudget::Lease memory,
                 AnswerQueue::Ticket ticket);
   Task<> write_answers();
+  /// Lets everybody else on the shard run first.
+  Task<> yield();
 
+  /// Begins no more requests.
+  void end() noexcept;
   /// Whether the next request may begin.
   bool has_room() const noexcept;
+  void account_memory();
   void watch_idle();
   /// Says why reading, or a request, ended the connection.
   void explain(const Error& error) const;
@@ -61,16 +78,21 @@ class Connection {
   AnswerQueue answers_;
   Turn turn_;
   Event answered_;  // an answer is ready, or no more will come
+  AnswerMemory::Share memory_;
+  std::uint64_t sending_bytes_ = 0;  // in memory, of what is being sent
+  MonoTime unread_since_;
   bool sending_ = false;
   bool ending_ = false;  // no more requests begin
   bool aborted_ = false;
   bool first_frame_ = true;
 
-  MonoTime active_at_;  // when bytes last moved
+  MonoTime active_at_;   // when bytes last moved
+  MonoTime turn_began_;  // others waited from then on
   TimerId idle_timer_ = TimerId::none;
 
   CancelScope scope_;  // of all coroutines below run()
-  Gate running_;       // the writer and the handlers
+  CancelScope polls_{&scope_};
+  Gate running_;  // the writer and the handlers
 };
 
 }  // namespace millrace::kafka_transport

@@ -20,6 +20,7 @@ struct TransportMetrics {
   Counter& connections_refused;
   Counter& requests;
   Counter& bad_requests;
+  Counter& stalled_readers;
   Counter& bytes_in;
   Counter& bytes_out;
 };

@@ -27,8 +27,11 @@ Server::Server(Host& host, Settings settings)
 Task<Endpoint> Server::listen(Broker& broker) {
   MR_ASSERT(!listener_);
   context_.emplace(settings_, apis_, broker, log_, metrics_, instance_, node_id_);
-  for (auto* shard : environment_.shards()) {
-    shards_.push_back(std::make_unique<ShardConnections>(*context_, *shard, open_));
+  const auto shards = environment_.shards();
+  const auto answer_bytes_max = settings_.answer_bytes_pending_max / shards.size();
+  for (auto* shard : shards) {
+    shards_.push_back(
+        std::make_unique<ShardConnections>(*context_, *shard, open_, answer_bytes_max));
   }
   auto listening = environment_.network().listen(settings_.listen);
   MR_CO_TRY(listener_, co_await std::move(listening));

@@ -28,7 +28,8 @@ inline constexpr MillraceOption declared_options[] = {
      "Requests of one connection that may be unanswered before it is no longer read from.", 0},
     {"answers.pending.max.bytes", MILLRACE_OPTION_INTEGER, "bytes", "67108864", 1, 0x7fffffffffff,
      nullptr,
-     "Answers of one connection that may wait for a slow reader before it is no longer read from.",
+     "Answers that may wait in memory for peers that do not read, in sum. Beyond it their "
+     "connections are not read from, and those that stay so are closed.",
      0},
     {nullptr, 0, nullptr, nullptr, 0, 0, nullptr, nullptr, 0},
 };
@@ -40,7 +41,7 @@ struct Settings {
   std::int32_t frame_bytes_max = 0;
   std::size_t connections_max = 0;
   std::size_t requests_in_flight_max = 0;
-  std::size_t answer_bytes_pending_max = 0;
+  std::size_t answer_bytes_pending_max = 0;  ///< of all connections together
 };
 
 /// Errc::invalid_argument says which option and what it should be.

@@ -4,6 +4,20 @@
 #include <utility>
 
 namespace millrace::kafka_transport {
+namespace {
+
+/// While memory for answers is scarce, a peer that reads none of its own for this long is closed.
+constexpr Duration unread_max = std::chrono::seconds(10);
+constexpr Duration look_interval = std::chrono::seconds(1);
+
+}  // namespace
+
+ShardConnections::ShardConnections(const ListenerContext& context, Shard& shard,
+                                   std::atomic<std::size_t>& open, std::uint64_t answer_bytes_max)
+    : context_(context),
+      shard_(shard),
+      open_(open),
+      memory_(answer_bytes_max, [this](bool scarce) { memory_changed(scarce); }) {}
 
 void ShardConnections::adopt(std::unique_ptr<Stream> stream) {
   auto pass = gate_.enter();
@@ -18,7 +32,7 @@ void ShardConnections::adopt(std::unique_ptr<Stream> stream) {
     return;
   }
   refusing_ = false;
-  auto connection = std::make_unique<Connection>(context_, shard_, std::move(stream));
+  auto connection = std::make_unique<Connection>(context_, shard_, memory_, std::move(stream));
   spawn(shard_, serve(std::move(connection), *std::move(pass)), "kafka connection");
 }
 
@@ -45,6 +59,29 @@ Task<> ShardConnections::stop(Duration grace) {
     for (auto* connection : connections_) connection->abort();
   }
   co_return co_await gate_.close();
+}
+
+void ShardConnections::memory_changed(bool scarce) {
+  if (scarce) {
+    look_timer_ = shard_.schedule(shard_.now() + look_interval, [this] { look_for_stalled(); });
+    return;
+  }
+  shard_.unschedule(std::exchange(look_timer_, TimerId::none));
+  for (auto* connection : connections_) connection->look_for_room();
+}
+
+void ShardConnections::look_for_stalled() {
+  const auto now = shard_.now();
+  look_timer_ = shard_.schedule(now + look_interval, [this] { look_for_stalled(); });
+  for (auto* connection : connections_) {
+    if (connection->answer_bytes() == 0 || now - connection->unread_since() < unread_max) continue;
+    context_.metrics.stalled_readers.add();
+    context_.log.warning("closing a connection that does not read its answers: memory is scarce",
+                         {{"peer", to_string(connection->peer())},
+                          {"answer_bytes", connection->answer_bytes()},
+                          {"answer_bytes_of_all", memory_.bytes()}});
+    connection->abort();
+  }
 }
 
 }  // namespace millrace::kafka_transport

@@ -13,8 +13,8 @@ namespace millrace::kafka_transport {
 class ShardConnections {
  public:
   /// `open` counts the connections of all shards.
-  ShardConnections(const ListenerContext& context, Shard& shard, std::atomic<std::size_t>& open)
-      : context_(context), shard_(shard), open_(open) {}
+  ShardConnections(const ListenerContext& context, Shard& shard, std::atomic<std::size_t>& open,
+                   std::uint64_t answer_bytes_max);
   ShardConnections(const ShardConnections&) = delete;
   ShardConnections& operator=(const ShardConnections&) = delete;
 
@@ -28,11 +28,16 @@ class ShardConnections {
 
  private:
   Task<> serve(std::unique_ptr<Connection> connection, Gate::Pass pass);
+  void memory_changed(bool scarce);
+  /// Closes those whose peers do not read while memory is scarce; again in a while.
+  void look_for_stalled();
 
   const ListenerContext& context_;
   Shard& shard_;
   std::atomic<std::size_t>& open_;
   std::unordered_set<Connection*> connections_;
+  AnswerMemory memory_;
+  TimerId look_timer_ = TimerId::none;
   bool refusing_ = false;  // and it was logged
   Gate gate_;
 };

@@ -115,6 +115,20 @@ TEST_F(ConnectionTest, EndsAProducerWithoutAcksWhoseRecordsWereRefused) {
   EXPECT_THAT(log.warnings(), IsEmpty());
 }
 
+TEST_F(ConnectionTest, OthersGetTheirTurnBetweenRequestsThatCameTogether) {
+  connect();
+  broker.on_metadata = [this] { shard.spend(400us); };
+  std::string pipelined;
+  for (std::int32_t id = 0; id < 12; ++id) pipelined += metadata(id);
+  wire.push(pipelined);
+  std::size_t asked_before = 0;
+  shard.post([&] { asked_before = broker.metadata_asked.size(); });
+  shard.run();
+  EXPECT_EQ(asked_before, 3);
+  EXPECT_EQ(broker.metadata_asked.size(), 12);
+  EXPECT_EQ(wire.answers().size(), 12);
+}
+
 // ---- frames ----
 
 TEST_F(ConnectionTest, PutsFramesTogetherByteByByte) {
@@ -292,7 +306,7 @@ TEST_F(ConnectionTest, BeginsNoMoreRequestsThanMayBeInFlight) {
 }
 
 TEST_F(ConnectionTest, IsNotReadFromWhileAnswersPileUpForASlowReader) {
-  settings.answer_bytes_pending_max = 100;
+  settings.answer_bytes_pending_max = 8 * 150;  // of which one connection gets 150
   broker.metadata_answer.cluster_id = std::string(60, 'c');
   connect();
   wire.reads_slowly = true;
@@ -301,12 +315,14 @@ TEST_F(ConnectionTest, IsNotReadFromWhileAnswersPileUpForASlowReader) {
     return frame(2, id, request);
   };
   for (std::int32_t id = 1; id <= 6; ++id) push(ask_metadata(id));
-  // One answer is being sent, two wait: more than 100 bytes.
-  EXPECT_EQ(broker.metadata_asked.size(), 3);
+  // One answer is being sent, one waits: more than 150 bytes.
+  EXPECT_EQ(broker.metadata_asked.size(), 2);
+  EXPECT_GT(memory->bytes(), 150);
   wire.read_quickly();
   shard.run();
   EXPECT_EQ(broker.metadata_asked.size(), 6);
   EXPECT_THAT(answered(), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_EQ(memory->bytes(), 0);
 }
 
 // ---- ends ----
@@ -354,14 +370,14 @@ TEST_F(ConnectionTest, EndsForAReaderThatNeverReads) {
 }
 
 TEST_F(ConnectionTest, AnswersAPeerThatHasClosedItsSide) {
-  broker.hold_fetch = true;
+  broker.hold_produce = true;
   connect();
-  push(fetch(1));
-  broker.fetches[0].dispatched.resolve();
+  push(produce(1));
+  dispatch(0);
   wire.close_peer();
   shard.advance(1s);
   EXPECT_FALSE(ended);
-  finish_fetch(0);
+  finish(0);
   EXPECT_THAT(answered(), ElementsAre(1));
   EXPECT_TRUE(ended);
 }
@@ -379,16 +395,48 @@ TEST_F(ConnectionTest, EndsAtOnceWhenTheStreamFails) {
 }
 
 TEST_F(ConnectionTest, DoesNotWaitLongForAPeerThatHasClosedItsSide) {
-  broker.hold_fetch = true;
+  broker.hold_produce = true;
   connect();
-  push(fetch(1));
-  broker.fetches[0].dispatched.resolve();
+  push(produce(1));
+  dispatch(0);
   wire.close_peer();
   shard.run();
   shard.advance(1min);
   EXPECT_TRUE(ended);
-  EXPECT_TRUE(broker.fetches[0].done.abandoned());
+  EXPECT_TRUE(broker.produces[0].done.abandoned());
   EXPECT_EQ(memory_used(), 0);
+}
+
+TEST_F(ConnectionTest, APollEndsWithItsPeer) {
+  broker.hold_fetch = true;
+  connect();
+  push(metadata(1) + fetch(2));
+  broker.fetches[0].dispatched.resolve();
+  shard.run();
+  wire.close_peer();
+  shard.run();
+  EXPECT_TRUE(ended);
+  EXPECT_TRUE(broker.fetches[0].done.abandoned());
+  EXPECT_THAT(answered(), ElementsAre(1));
+  EXPECT_EQ(memory_used(), 0);
+}
+
+TEST_F(ConnectionTest, StopCancelsPollsAndAnswersTheRest) {
+  broker.hold_fetch = true;
+  broker.hold_produce = true;
+  connect();
+  push(produce(1));
+  dispatch(0);
+  push(fetch(2));
+  broker.fetches[0].dispatched.resolve();
+  shard.run();
+  connection->stop();
+  shard.run();
+  EXPECT_TRUE(broker.fetches[0].done.abandoned());
+  EXPECT_FALSE(ended);
+  finish(0);
+  EXPECT_THAT(answered(), ElementsAre(1));
+  EXPECT_TRUE(ended);
 }
 
 TEST_F(ConnectionTest, StopAnswersWhatWasBegunAndNothingElse) {

@@ -119,6 +119,7 @@ Task<ListOffsetsAnswer> FakeBroker::list_offsets(Session&, ListOffsetsRequest re
 
 Task<MetadataAnswer> FakeBroker::metadata(Session&, MetadataRequest request) {
   metadata_asked.push_back(std::move(request));
+  if (on_metadata) on_metadata();
   co_return metadata_answer;
 }
 
@@ -157,6 +158,62 @@ Task<std::vector<ConfigResource>> FakeConfigs::list(Session&,
                                                     std::vector<ConfigResourceType> types) {
   list_asked.push_back(std::move(types));
   co_return listed;
+}
+
+Task<std::vector<TopicGrown>> FakeAdmin::grow_topics(Session&, GrowTopicsRequest request) {
+  grow_topics_asked.push_back(request);
+  std::vector<TopicGrown> grown;
+  for (auto& topic : request.topics) grown.push_back({.name = std::move(topic.name)});
+  co_return grown;
+}
+
+Task<std::vector<TopicTrimmed>> FakeAdmin::trim(Session&, TrimRequest request) {
+  trim_asked.push_back(request);
+  std::vector<TopicTrimmed> trimmed;
+  for (const auto& topic : request.topics) {
+    auto& to = trimmed.emplace_back(topic.topic);
+    for (const auto& partition : topic.partitions) {
+      to.partitions.push_back({.partition = partition.partition, .log_start = partition.before});
+    }
+  }
+  co_return trimmed;
+}
+
+Task<TopicPage> FakeAdmin::describe_topics(Session&, TopicPageRequest request) {
+  describe_topics_asked.push_back(std::move(request));
+  co_return topic_page;
+}
+
+Task<std::vector<LogFolder>> FakeAdmin::describe_log_folders(
+    Session&, std::optional<std::vector<TopicPartitions>> topics) {
+  describe_log_folders_asked.push_back(std::move(topics));
+  co_return log_folders;
+}
+
+Task<std::vector<TopicProducers>> FakeAdmin::describe_producers(
+    Session&, std::vector<TopicPartitions> topics) {
+  describe_producers_asked.push_back(topics);
+  std::vector<TopicProducers> described;
+  for (const auto& topic : topics) {
+    auto& to = described.emplace_back(topic.topic);
+    for (const auto number : topic.partitions) {
+      to.partitions.push_back({.partition = number, .producers = producers});
+    }
+  }
+  co_return described;
+}
+
+Task<std::vector<TopicEpochEnds>> FakeBroker::epoch_ends(Session&,
+                                                         std::vector<TopicEpochQuery> topics) {
+  epoch_ends_asked.push_back(topics);
+  std::vector<TopicEpochEnds> ends;
+  for (const auto& topic : topics) {
+    auto& to = ends.emplace_back(topic.topic);
+    for (const auto& query : topic.partitions) {
+      to.partitions.push_back({.partition = query.partition, .epoch = query.epoch, .end = {9}});
+    }
+  }
+  co_return ends;
 }
 
 Task<InitProducerIdAnswer> FakeBroker::init_producer_id(Session&, InitProducerIdRequest request) {
@@ -221,7 +278,9 @@ ConnectionFixture::~ConnectionFixture() {
 }
 
 void ConnectionFixture::connect() {
-  connection = std::make_unique<Connection>(context_, shard, std::make_unique<WireStream>(wire));
+  memory.emplace(settings.answer_bytes_pending_max, [](bool) {});
+  connection =
+      std::make_unique<Connection>(context_, shard, *memory, std::make_unique<WireStream>(wire));
   auto serve = [](Connection* serving, bool* finished) -> Task<> {
     MR_CO_CHECK(co_await serving->run());
     *finished = true;

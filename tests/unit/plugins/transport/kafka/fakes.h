@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,8 @@ class ManualShard final : public Shard {
 
   /// Until nothing is left to do at this moment. False when there was nothing.
   bool run();
+  /// Time passes without anything being run, as while somebody works.
+  void spend(Duration time) { now_ += time; }
   /// Lets time pass and runs what is due.
   void advance(Duration by);
 
@@ -157,6 +160,23 @@ class FakeAdmin final : public Admin {
   Task<std::vector<TopicDeleted>> delete_topics(Session&, std::vector<TopicName> topics,
                                                 Duration timeout) override;
 
+  Task<std::vector<TopicGrown>> grow_topics(Session&, GrowTopicsRequest request) override;
+  Task<std::vector<TopicTrimmed>> trim(Session&, TrimRequest request) override;
+  Task<TopicPage> describe_topics(Session&, TopicPageRequest request) override;
+  Task<std::vector<LogFolder>> describe_log_folders(
+      Session&, std::optional<std::vector<TopicPartitions>> topics) override;
+  Task<std::vector<TopicProducers>> describe_producers(
+      Session&, std::vector<TopicPartitions> topics) override;
+
+  std::vector<GrowTopicsRequest> grow_topics_asked;
+  std::vector<TrimRequest> trim_asked;
+  std::vector<TopicPageRequest> describe_topics_asked;
+  std::vector<std::optional<std::vector<TopicPartitions>>> describe_log_folders_asked;
+  std::vector<std::vector<TopicPartitions>> describe_producers_asked;
+  TopicPage topic_page;
+  std::vector<LogFolder> log_folders;
+  std::vector<ProducerInfo> producers;  ///< of every partition
+
   std::vector<CreateTopicsRequest> create_topics_asked;
   std::vector<std::vector<TopicName>> delete_topics_asked;
 };
@@ -199,6 +219,8 @@ class FakeBroker final : public Broker {
   Call<ProduceAnswer> produce(Session&, ProduceRequest request) override;
   Call<FetchAnswer> fetch(Session&, FetchRequest request) override;
   Task<ListOffsetsAnswer> list_offsets(Session&, ListOffsetsRequest request) override;
+  Task<std::vector<TopicEpochEnds>> epoch_ends(Session&,
+                                               std::vector<TopicEpochQuery> topics) override;
   Task<MetadataAnswer> metadata(Session&, MetadataRequest request) override;
   Task<InitProducerIdAnswer> init_producer_id(Session&, InitProducerIdRequest request) override;
   FakeAdmin& admin() noexcept override { return admin_; }
@@ -212,6 +234,7 @@ class FakeBroker final : public Broker {
   std::deque<HeldFetch> fetches;
 
   std::vector<ListOffsetsRequest> list_offsets_asked;
+  std::vector<std::vector<TopicEpochQuery>> epoch_ends_asked;
   std::vector<MetadataRequest> metadata_asked;
   std::vector<InitProducerIdRequest> init_producer_id_asked;
 
@@ -219,6 +242,7 @@ class FakeBroker final : public Broker {
   std::function<FetchAnswer(const FetchRequest&)> on_fetch;
   std::function<ListOffsetsAnswer(const ListOffsetsRequest&)> on_list_offsets;
   MetadataAnswer metadata_answer;
+  std::function<void()> on_metadata;
 
  private:
   MemoryBudget memory_;
@@ -278,6 +302,7 @@ class ConnectionFixture : public ::testing::Test {
   FakeBroker broker;
   Settings settings;
   ApiSet apis;
+  std::optional<AnswerMemory> memory;
   std::unique_ptr<Connection> connection;
   bool ended = false;
 

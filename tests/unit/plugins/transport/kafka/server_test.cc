@@ -12,6 +12,7 @@
 
 #include <millrace/kafka/fetch.h>
 #include <millrace/kafka/metadata.h>
+#include <millrace/kafka/produce.h>
 
 #include "fakes.h"
 
@@ -20,6 +21,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using namespace std::chrono_literals;
 
@@ -144,11 +146,20 @@ class ServerTest : public ::testing::Test {
     environment.run();
     if (grace == Duration::zero()) environment.advance(1ms);
   }
-  static std::string metadata() {
-    return bytes_of(*kafka::encode_request(7, "test", 1, kafka::MetadataRequest{}));
+  static std::string metadata(std::int16_t version = 1) {
+    return bytes_of(*kafka::encode_request(7, "test", version, kafka::MetadataRequest{}));
   }
   static std::string fetch() {
     return bytes_of(*kafka::encode_request(8, "test", 11, kafka::FetchRequest{}));
+  }
+
+  static std::string produce() {
+    kafka::ProduceRequest request;
+    request.acks = -1;
+    auto& topic = request.topic_data.emplace_back();
+    topic.name = "orders";
+    topic.partition_data.emplace_back(0, Buffer::copy_of("records"));
+    return bytes_of(*kafka::encode_request(9, "test", 9, request));
   }
 
   Settings settings{.listen = {"127.0.0.1", 0},
@@ -222,15 +233,15 @@ TEST_F(ServerTest, StopEndsIdleConnectionsAtOnce) {
 }
 
 TEST_F(ServerTest, StopWaitsForAnswersUntilTheGracePeriodIsOver) {
-  broker.hold_fetch = true;
+  broker.hold_produce = true;
   listen();
-  auto& answered = connect(fetch());
-  auto& parked = connect(fetch());
+  auto& answered = connect(produce());
+  auto& parked = connect(produce());
   stop(5s);
   EXPECT_FALSE(stopped);
-  auto& held = broker.fetches.front();
+  auto& held = broker.produces.front();
   held.dispatched.resolve();
-  held.done.resolve(FetchAnswer{});
+  held.done.resolve(ProduceAnswer{});
   environment.run();
   EXPECT_THAT(answered.answers(), SizeIs(1));
   EXPECT_TRUE(answered.closed);
@@ -239,6 +250,67 @@ TEST_F(ServerTest, StopWaitsForAnswersUntilTheGracePeriodIsOver) {
   EXPECT_TRUE(stopped);
   EXPECT_TRUE(parked.closed);
   EXPECT_THAT(log.warnings(), ElementsAre(HasSubstr("grace period")));
+}
+
+TEST_F(ServerTest, StopDoesNotWaitForPolls) {
+  broker.hold_fetch = true;
+  listen();
+  auto& parked = connect(fetch());
+  broker.fetches.front().dispatched.resolve();
+  environment.run();
+  stop(5s);
+  EXPECT_TRUE(stopped);
+  EXPECT_TRUE(parked.closed);
+  EXPECT_THAT(log.warnings(), IsEmpty());
+}
+
+/// Ten clients, on two shards, that ask for more than they read; what they are answered is more
+/// than may wait.
+class StalledReadersTest : public ServerTest {
+ protected:
+  StalledReadersTest() {
+    broker.metadata_answer.cluster_id = std::string(1000, 'c');
+    settings.answer_bytes_pending_max = 8'000;
+    listen();
+    for (int client = 0; client < 10; ++client) {
+      auto& wire = connect();
+      wire.reads_slowly = true;
+      wire.push(metadata(2) + metadata(2) + metadata(2));
+      environment.run();
+      stalled.push_back(&wire);
+    }
+  }
+  std::size_t stalled_open() {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(stalled, [](const Wire* wire) { return !wire->closed; }));
+  }
+
+  std::vector<Wire*> stalled;
+};
+
+TEST_F(StalledReadersTest, AreNotReadFromWhileOthersAreServed) {
+  EXPECT_EQ(broker.metadata_asked.size(), 10);
+  for (int client = 0; client < 4; ++client) {
+    EXPECT_THAT(connect(metadata() + metadata()).answers(), SizeIs(2));
+  }
+}
+
+TEST_F(StalledReadersTest, AreClosedWhenTheyStaySo) {
+  environment.advance(9s);
+  EXPECT_EQ(stalled_open(), 10);
+  environment.advance(2s);
+  EXPECT_EQ(stalled_open(), 0);
+  EXPECT_THAT(log.warnings(), SizeIs(10));
+  EXPECT_THAT(log.warnings().front(), HasSubstr("does not read its answers"));
+}
+
+TEST_F(StalledReadersTest, GoOnOnceTheyRead) {
+  for (auto* wire : stalled) wire->read_quickly();
+  environment.run();
+  EXPECT_EQ(broker.metadata_asked.size(), 30);
+  environment.advance(1min);
+  EXPECT_EQ(stalled_open(), 10);
+  EXPECT_THAT(log.warnings(), IsEmpty());
 }
 
 }  // namespace
