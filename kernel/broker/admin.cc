@@ -1,7 +1,23 @@
-// Changes of topics: each is made on the control thread, answers stand in the request's order.
+// Changes: those of topics are made on the control thread, those of logs on their shards. Answers
+// stand in the request's order.
 #include "kernel/broker/admin.h"
 
+#include "kernel/broker/ask_partitions.h"
+#include "kernel/broker/session.h"
+
 namespace millrace::kernel {
+
+namespace {
+
+Task<PartitionTrimmed> trim_partition(std::shared_ptr<Partition> partition, PartitionTrim wanted) {
+  if (is_internal_topic(partition->id().topic)) {
+    co_return PartitionTrimmed{.partition = wanted.partition,
+                               .error = ErrorCode::invalid_topic_exception};
+  }
+  co_return co_await partition->trim(wanted);
+}
+
+}  // namespace
 
 Task<std::vector<TopicCreated>> KernelAdmin::create_topics(Session&, CreateTopicsRequest request) {
   std::vector<TopicCreated> answers;
@@ -36,6 +52,46 @@ Task<std::vector<TopicDeleted>> KernelAdmin::delete_topics(Session&, std::vector
     answers.push_back(*std::move(deleted));
   }
   co_return std::move(answers);
+}
+
+Task<std::vector<TopicGrown>> KernelAdmin::grow_topics(Session&, GrowTopicsRequest request) {
+  std::vector<TopicGrown> answers;
+  for (const auto& wanted : request.topics) {
+    auto make = [this, wanted, only = request.validate_only] { return topics_.grow(wanted, only); };
+    auto grown = co_await run_on(control(), std::move(make));
+    if (!grown) {
+      grown = TopicGrown{.name = wanted.name,
+                         .error = error_code_of(grown.error()),
+                         .message = grown.error().detail};
+    }
+    answers.push_back(*std::move(grown));
+  }
+  co_return std::move(answers);
+}
+
+Task<std::vector<TopicTrimmed>> KernelAdmin::trim(Session& session, TrimRequest request) {
+  auto& local = kernel_session(session).shard();
+  auto trimming =
+      ask_topics<TopicTrimmed>(partitions_, local, std::move(request.topics), &trim_partition);
+  MR_CO_TRY(auto topics, co_await std::move(trimming));
+  const auto kept = co_await keep_log_starts(request.timeout);
+  if (kept) co_return std::move(topics);
+  parts_.log.error("log starts that were moved could not be written",
+                   {{"error", to_string(kept.error())}});
+  for (auto& topic : topics) {
+    for (auto& partition : topic.partitions) {
+      if (partition.error != ErrorCode::none) continue;
+      partition = {.partition = partition.partition, .error = error_code_of(kept.error())};
+    }
+  }
+  co_return std::move(topics);
+}
+
+// Moved log starts would come back after a crash until they are written.
+Task<> KernelAdmin::keep_log_starts(Duration timeout) {
+  auto make = [this] { return checkpoints_.write_log_starts(); };
+  auto writing = run_on(control(), std::move(make));
+  co_return co_await with_deadline(std::move(writing), timeout);
 }
 
 }  // namespace millrace::kernel

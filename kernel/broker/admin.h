@@ -2,29 +2,52 @@
 // answer.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include <millrace/admin.h>
 
 #include "kernel/broker/broker_parts.h"
+#include "kernel/broker/offset_checkpoints.h"
+#include "kernel/broker/partitions.h"
 #include "kernel/broker/topic_admin.h"
 
 namespace millrace::kernel {
 
 class KernelAdmin final : public Admin {
  public:
-  KernelAdmin(BrokerParts& parts, TopicAdmin& topics) : parts_(parts), topics_(topics) {}
+  KernelAdmin(BrokerParts& parts, const BrokerConfig& config, PartitionMap& partitions,
+              TopicAdmin& topics, OffsetCheckpoints& checkpoints)
+      : parts_(parts),
+        config_(config),
+        partitions_(partitions),
+        topics_(topics),
+        checkpoints_(checkpoints) {}
 
+  // admin.cc
   Task<std::vector<TopicCreated>> create_topics(Session& session,
                                                 CreateTopicsRequest request) override;
   Task<std::vector<TopicDeleted>> delete_topics(Session& session, std::vector<TopicName> topics,
                                                 Duration timeout) override;
+  Task<std::vector<TopicGrown>> grow_topics(Session& session, GrowTopicsRequest request) override;
+  Task<std::vector<TopicTrimmed>> trim(Session& session, TrimRequest request) override;
+
+  // admin_describe.cc
+  Task<TopicPage> describe_topics(Session& session, TopicPageRequest request) override;
+  Task<std::vector<LogFolder>> describe_log_folders(
+      Session& session, std::optional<std::vector<TopicPartitions>> topics) override;
+  Task<std::vector<TopicProducers>> describe_producers(
+      Session& session, std::vector<TopicPartitions> topics) override;
 
  private:
   Shard& control() noexcept { return parts_.environment.control(); }
+  Task<> keep_log_starts(Duration timeout);
 
   BrokerParts& parts_;
+  const BrokerConfig& config_;
+  PartitionMap& partitions_;
   TopicAdmin& topics_;
+  OffsetCheckpoints& checkpoints_;
 };
 
 }  // namespace millrace::kernel

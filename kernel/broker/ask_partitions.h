@@ -87,7 +87,7 @@ Task<std::vector<Answer>> ask_partitions(PartitionMap& partitions, ShardState& l
       answers[at] = detail::refused<Answer>(number, ErrorCode::unknown_topic_or_partition);
       continue;
     }
-    const auto& owner = partitions.owner_of(topic->name, number);
+    auto& owner = partitions.owner_of(topic->name, number);
     by_shard[owner.shard().index()].push_back({at, std::move(questions[at])});
   }
 

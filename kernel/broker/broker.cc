@@ -9,8 +9,6 @@ namespace millrace::kernel {
 
 namespace {
 
-constexpr Duration checkpoint_interval = std::chrono::seconds(60);
-
 // Retention and snapshots of one shard's partitions.  [that shard]
 Task<> maintain_loop(ShardState& state, Duration interval, Log log) {
   MR_CO_TRY(auto pass, state.running().enter());
@@ -23,21 +21,6 @@ Task<> maintain_loop(ShardState& state, Duration interval, Log log) {
                 {{"partition", to_string(partition->id())}, {"error", to_string(done.error())}});
     }
   }
-}
-
-struct Offsets {
-  std::vector<PartitionOffset> high_watermarks;
-  std::vector<PartitionOffset> log_starts;
-};
-
-Task<Offsets> offsets_of(ShardState& state) {
-  Offsets offsets;
-  for (const auto& partition : state.all()) {
-    const auto now = partition->offsets();
-    offsets.high_watermarks.push_back({partition->id(), now.high_watermark});
-    offsets.log_starts.push_back({partition->id(), now.log_start});
-  }
-  co_return std::move(offsets);
 }
 
 Task<> start_shard(ShardState& state, Duration interval, Log log) {
@@ -84,7 +67,8 @@ KernelBroker::KernelBroker(BrokerParts parts, BrokerConfig config)
       partitions_(parts_.environment, config_.memory_bytes),
       cluster_(parts_, config_, partitions_),
       topics_(parts_, config_, partitions_, cluster_),
-      admin_(parts_, topics_),
+      checkpoints_(parts_, partitions_),
+      admin_(parts_, config_, partitions_, topics_, checkpoints_),
       configs_(parts_, config_, partitions_, cluster_),
       producer_ids_(parts_.coordination, config_.id) {
   const auto shards = partitions_.shards().size();
@@ -107,7 +91,7 @@ Task<> KernelBroker::open() {
   Recovery recovery;
   const auto known = cluster_.state().topics;
   for (const auto& [name, topic] : known) {
-    MR_CO_TRY(const auto opened, co_await topics_.open_all(topic));
+    MR_CO_TRY(const auto opened, co_await topics_.open(topic));
     partitions += topic->partitions.size();
     recovery.offsets_checked += opened.offsets_checked;
     recovery.bytes_cut += opened.bytes_cut;
@@ -143,34 +127,7 @@ Task<> KernelBroker::announce(std::vector<Endpoint> endpoints) {
     };
     MR_CO_CHECK(co_await run_on(state->shard(), std::move(make)));
   }
-  spawn(control(), checkpoint_loop(), "checkpoints", &background_);
-  co_return {};
-}
-
-Task<> KernelBroker::checkpoint_loop() {
-  MR_CO_TRY(auto pass, running_.enter());
-  while (true) {
-    MR_CO_CHECK(co_await sleep(checkpoint_interval));
-    auto written = co_await write_checkpoints();
-    if (!written) {
-      parts_.log.error("checkpoints could not be written; they are tried again",
-                       {{"error", to_string(written.error())}});
-    }
-  }
-}
-
-Task<> KernelBroker::write_checkpoints() {
-  Offsets all;
-  for (const auto& state : partitions_.shards()) {
-    auto make = [&state = *state] { return offsets_of(state); };
-    MR_CO_TRY(auto some, co_await run_on(state->shard(), std::move(make)));
-    std::ranges::move(some.high_watermarks, std::back_inserter(all.high_watermarks));
-    std::ranges::move(some.log_starts, std::back_inserter(all.log_starts));
-  }
-  auto& storage = parts_.storage;
-  MR_CO_CHECK(
-      co_await storage.checkpoint(CheckpointKind::high_watermark, std::move(all.high_watermarks)));
-  MR_CO_CHECK(co_await storage.checkpoint(CheckpointKind::log_start, std::move(all.log_starts)));
+  checkpoints_.start();
   co_return {};
 }
 
@@ -180,10 +137,9 @@ Task<> KernelBroker::close() {
   const auto keep = [&first_failure](Result<> result) {
     if (!result && first_failure) first_failure = std::move(result);
   };
-  background_.cancel();
   keep(co_await cluster_.close());
   keep(co_await running_.close());
-  auto checkpoints = co_await write_checkpoints();
+  auto checkpoints = co_await checkpoints_.close();
   if (!checkpoints) {
     parts_.log.error("checkpoints could not be written",
                      {{"error", to_string(checkpoints.error())}});
@@ -215,6 +171,11 @@ std::unique_ptr<Session> KernelBroker::open_session(const ClientInfo& client) {
 
 MemoryBudget& KernelBroker::memory(Shard& shard) noexcept {
   return partitions_.state_of(shard).memory();
+}
+
+void* KernelBroker::service(std::string_view id) noexcept {
+  const auto found = services_.find(id);
+  return found == services_.end() ? nullptr : found->second;
 }
 
 Task<> KernelBroker::hold_high_watermark(TopicPartition partition, bool held) {

@@ -12,8 +12,9 @@
 #include "kernel/broker/admin.h"
 #include "kernel/broker/broker_parts.h"
 #include "kernel/broker/cluster_keeper.h"
-#include "kernel/broker/fetch_session_cache.h"
 #include "kernel/broker/configs.h"
+#include "kernel/broker/fetch_session_cache.h"
+#include "kernel/broker/offset_checkpoints.h"
 #include "kernel/broker/partitions.h"
 #include "kernel/broker/producer_ids.h"
 #include "kernel/broker/topic_admin.h"
@@ -37,12 +38,20 @@ class KernelBroker final : public Broker {
   Call<ProduceAnswer> produce(Session& session, ProduceRequest request) override;
   Call<FetchAnswer> fetch(Session& session, FetchRequest request) override;
   Task<ListOffsetsAnswer> list_offsets(Session& session, ListOffsetsRequest request) override;
+  Task<std::vector<TopicEpochEnds>> epoch_ends(Session& session,
+                                               std::vector<TopicEpochQuery> topics) override;
   Task<MetadataAnswer> metadata(Session& session, MetadataRequest request) override;
   Task<InitProducerIdAnswer> init_producer_id(Session& session,
                                               InitProducerIdRequest request) override;
   Admin& admin() noexcept override { return admin_; }
   Configs& configs() noexcept override { return configs_; }
-  void* service(std::string_view) noexcept override { return nullptr; }
+  void* service(std::string_view id) noexcept override;
+
+  /// What service<S>() answers from now on; outlives this. Before transports listen.
+  template <class S>
+  void offer(S& service) {
+    services_.insert_or_assign(S::service_id, &service);
+  }
 
   /// For tests: see Partition::hold_high_watermark.  [control thread]
   Task<> hold_high_watermark(TopicPartition partition, bool held);
@@ -51,8 +60,6 @@ class KernelBroker final : public Broker {
   Shard& control() noexcept { return parts_.environment.control(); }
 
   // broker.cc  [control thread]
-  Task<> write_checkpoints();
-  Task<> checkpoint_loop();
   Task<> warn_of_strays();
   Task<std::int64_t> next_producer_id();
 
@@ -62,17 +69,18 @@ class KernelBroker final : public Broker {
 
   BrokerParts parts_;
   BrokerConfig config_;
+  std::map<std::string_view, void*> services_;  // by id
   PartitionMap partitions_;
   std::vector<FetchSessionCache> fetch_sessions_;  // by shard, each touched by that alone
   ClusterKeeper cluster_;
   TopicAdmin topics_;
+  OffsetCheckpoints checkpoints_;
   KernelAdmin admin_;
   KernelConfigs configs_;
 
   // [control thread]
   ProducerIds producer_ids_;
-  CancelScope background_;
-  Gate running_;  // what close() waits for: the loops of `background_`, ids being handed out
+  Gate running_;  // what close() waits for: ids being handed out
 };
 
 }  // namespace millrace::kernel

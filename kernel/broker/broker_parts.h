@@ -17,6 +17,7 @@ namespace millrace::kernel {
 struct BrokerConfig {
   std::int32_t id = 0;
   std::string rack;
+  std::string data;                             ///< the data directory, as operators are told
   std::size_t memory_bytes = 0;                 ///< for requests in flight, all shards together
   std::map<std::string, std::string> defaults;  ///< `[defaults]`, by Kafka's names
 

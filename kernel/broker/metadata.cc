@@ -1,6 +1,7 @@
 // Metadata: what a shard knows of the cluster, and topics that are created because a client asks.
 #include "kernel/broker/broker.h"
 #include "kernel/broker/session.h"
+#include "kernel/broker/topic_info.h"
 #include "kernel/cluster/topics.h"
 
 namespace millrace::kernel {
@@ -8,17 +9,10 @@ namespace millrace::kernel {
 namespace {
 
 TopicInfo describe(const TopicState& topic) {
-  TopicInfo info{.topic = {topic.name, topic.id}, .internal = topic.internal(), .partitions = {}};
-  for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
-    const auto& state = topic.partitions[at];
-    info.partitions.push_back(
-        {.partition = static_cast<std::int32_t>(at),
-         .error = state.leader < 0 ? ErrorCode::leader_not_available : ErrorCode::none,
-         .leader = state.leader,
-         .leader_epoch = state.leader_epoch,
-         .replicas = state.replicas,
-         .in_sync = state.in_sync,
-         .offline = {}});
+  auto info = topic_info(topic);
+  const auto partitions = static_cast<std::int32_t>(topic.partitions.size());
+  for (std::int32_t at = 0; at < partitions; ++at) {
+    info.partitions.push_back(partition_info(topic, at));
   }
   return info;
 }

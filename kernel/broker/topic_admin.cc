@@ -1,5 +1,7 @@
 #include "kernel/broker/topic_admin.h"
 
+#include "kernel/broker/config_sources.h"
+#include "kernel/broker/topic_info.h"
 #include "kernel/cluster/topics.h"
 #include "kernel/cluster/znodes.h"
 #include "kernel/partition/topic_config.h"
@@ -34,26 +36,27 @@ Task<> close_on(ShardState& owner, TopicPartition id) {
   co_return co_await partition->close();
 }
 
-std::vector<TopicPartition> partitions_of(const TopicState& topic) {
+std::int32_t partitions_of(const TopicState& topic) {
+  return static_cast<std::int32_t>(topic.partitions.size());
+}
+
+std::vector<TopicPartition> ids_from(std::int32_t first, const TopicState& topic) {
   std::vector<TopicPartition> ids;
-  for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
-    ids.push_back({topic.name, static_cast<std::int32_t>(at)});
-  }
+  for (auto at = first; at < partitions_of(topic); ++at) ids.push_back({topic.name, at});
   return ids;
 }
 
 }  // namespace
 
-ErrorCode why_unknown(const TopicName& topic) {
-  if (topic.name.empty() && !topic.id.is_none()) return ErrorCode::unknown_topic_id;
-  if (const auto refusal = check_topic_name(topic.name)) return refusal->error;
-  return ErrorCode::unknown_topic_or_partition;
-}
-
-Task<Recovery> TopicAdmin::open_all(std::shared_ptr<const TopicState> topic) {
-  MR_CO_TRY(const auto config, TopicConfig::parse(config_.defaults, topic->configs));
+Task<Recovery> TopicAdmin::open(std::shared_ptr<const TopicState> topic, std::int32_t first) {
+  for (const auto& problem : topic_config_problems(topic->configs)) {
+    parts_.log.warning("a stored setting of a topic cannot be used; what it would inherit counts",
+                       {{"topic", topic->name}, {"problem", problem.detail}});
+  }
+  const ConfigSources sources(config_, cluster_.state());
+  const auto config = TopicConfig::load(sources.merged(), topic->configs);
   std::vector<Pending<Recovery>> opening;
-  for (const auto& id : partitions_of(*topic)) {
+  for (const auto& id : ids_from(first, *topic)) {
     auto& owner = partitions_.owner_of(id.topic, id.partition);
     const auto epoch = topic->partitions[static_cast<std::size_t>(id.partition)].leader_epoch;
     OpenRequest request{parts_, owner, id, config, topic->id, epoch};
@@ -74,8 +77,8 @@ Task<Recovery> TopicAdmin::open_all(std::shared_ptr<const TopicState> topic) {
   co_return total;
 }
 
-Task<> TopicAdmin::close_all(std::shared_ptr<const TopicState> topic) {
-  for (const auto& id : partitions_of(*topic)) {
+Task<> TopicAdmin::close(std::shared_ptr<const TopicState> topic, std::int32_t first) {
+  for (const auto& id : ids_from(first, *topic)) {
     auto& owner = partitions_.owner_of(id.topic, id.partition);
     auto make = [&owner, id] { return close_on(owner, id); };
     auto closed = co_await run_on(owner.shard(), std::move(make));
@@ -87,16 +90,21 @@ Task<> TopicAdmin::close_all(std::shared_ptr<const TopicState> topic) {
   co_return {};
 }
 
-// The last two steps of a deletion, which a start repeats if a crash came between them. A log that
-// another topic of this name has left, when metadata was lost, stays.
-Task<> TopicAdmin::remove(std::shared_ptr<const TopicState> topic) {
+// A log that another topic of this name has left, when metadata was lost, stays.
+Task<> TopicAdmin::remove_logs(std::shared_ptr<const TopicState> topic, std::int32_t first) {
   MR_CO_TRY(const auto logs, co_await parts_.storage.list());
   for (const auto& log : logs) {
-    if (log.partition.topic != topic->name) continue;
+    if (log.partition.topic != topic->name || log.partition.partition < first) continue;
     if (!log.topic_id.is_none() && log.topic_id != topic->id) continue;
     auto removed = co_await parts_.storage.remove(log.partition);
     if (!removed && removed.error().code != Errc::not_found) co_return removed.error();
   }
+  co_return {};
+}
+
+// The last two steps of a deletion, which a start repeats if a crash came between them.
+Task<> TopicAdmin::remove(std::shared_ptr<const TopicState> topic) {
+  MR_CO_CHECK(co_await remove_logs(topic));
   co_return co_await erase_topic(parts_.coordination, *topic);
 }
 
@@ -117,8 +125,9 @@ Task<> TopicAdmin::finish_deletions() {
 Task<TopicCreated> TopicAdmin::create(NewTopic wanted, bool validate_only) {
   MR_CO_TRY(const auto turn, co_await cluster_.turn());
   TopicCreated created{.name = wanted.name, .message = {}, .configs = {}};
+  const ConfigSources sources(config_, cluster_.state());
   auto planned =
-      plan_topic(wanted, cluster_.state(), config_.defaults, parts_.environment.random());
+      plan_topic(wanted, cluster_.state(), sources.merged(), parts_.environment.random());
   if (planned.refusal) {
     created.error = planned.refusal->error;
     created.message = planned.refusal->message;
@@ -127,20 +136,20 @@ Task<TopicCreated> TopicAdmin::create(NewTopic wanted, bool validate_only) {
   created.partitions = static_cast<std::int32_t>(planned.topic.partitions.size());
   created.replication_factor =
       static_cast<std::int16_t>(planned.topic.partitions.front().replicas.size());
-  created.configs = TopicConfig::describe(config_.defaults, planned.topic.configs);
+  created.configs = sources.describe_topic(planned.topic.configs);
+  created.id = planned.topic.id;
   if (validate_only) co_return std::move(created);
 
-  created.id = planned.topic.id;
   const auto topic = std::make_shared<const TopicState>(planned.topic);
   MR_CO_CHECK(
       co_await write_topic(parts_.coordination, planned.topic, cluster_.controller_epoch()));
-  auto opened = co_await open_all(topic);
+  auto opened = co_await open(topic);
   if (!opened) {
     created.error = error_code_of(opened.error());
     created.message = opened.error().detail;
     parts_.log.error("a new topic could not be opened; its creation is taken back",
                      {{"topic", topic->name}, {"error", to_string(opened.error())}});
-    MR_CO_CHECK(co_await close_all(topic));
+    MR_CO_CHECK(co_await close(topic));
     MR_CO_CHECK(co_await remove(topic));
     co_return std::move(created);
   }
@@ -148,6 +157,38 @@ Task<TopicCreated> TopicAdmin::create(NewTopic wanted, bool validate_only) {
   MR_CO_CHECK(co_await cluster_.publish());
   parts_.log.info("topic created", {{"topic", topic->name}, {"partitions", created.partitions}});
   co_return std::move(created);
+}
+
+Task<TopicGrown> TopicAdmin::grow(TopicGrowth wanted, bool validate_only) {
+  MR_CO_TRY(const auto turn, co_await cluster_.turn());
+  TopicGrown grown{.name = wanted.name, .message = {}};
+  auto planned = plan_growth(wanted, cluster_.state());
+  if (planned.refusal) {
+    grown.error = planned.refusal->error;
+    grown.message = planned.refusal->message;
+  }
+  if (planned.refusal || validate_only) co_return std::move(grown);
+
+  const auto before = cluster_.state().topics.find(wanted.name)->second;
+  const auto topic = std::make_shared<const TopicState>(std::move(planned.topic));
+  const auto first = partitions_of(*before);
+  MR_CO_CHECK(
+      co_await write_growth(parts_.coordination, *topic, first, cluster_.controller_epoch()));
+  auto opened = co_await open(topic, first);
+  if (!opened) {
+    grown.error = error_code_of(opened.error());
+    grown.message = opened.error().detail;
+    parts_.log.error("new partitions could not be opened; they are taken back",
+                     {{"topic", topic->name}, {"error", to_string(opened.error())}});
+    MR_CO_CHECK(co_await close(topic, first));
+    MR_CO_CHECK(co_await remove_logs(topic, first));
+    MR_CO_CHECK(co_await undo_growth(parts_.coordination, *before, partitions_of(*topic)));
+    co_return std::move(grown);
+  }
+  cluster_.state().put(*topic);
+  MR_CO_CHECK(co_await cluster_.publish());
+  parts_.log.info("topic grown", {{"topic", topic->name}, {"partitions", partitions_of(*topic)}});
+  co_return std::move(grown);
 }
 
 Task<TopicDeleted> TopicAdmin::erase(TopicName name) {
@@ -170,7 +211,7 @@ Task<TopicDeleted> TopicAdmin::erase(TopicName name) {
   MR_CO_CHECK(co_await parts_.coordination.commit(std::move(marks)));
   cluster_.state().remove(topic->name);
   MR_CO_CHECK(co_await cluster_.publish());
-  MR_CO_CHECK(co_await close_all(topic));
+  MR_CO_CHECK(co_await close(topic));
   MR_CO_CHECK(co_await remove(topic));
   parts_.log.info("topic deleted", {{"topic", topic->name}});
   co_return std::move(deleted);

@@ -19,18 +19,20 @@ class TopicAdmin {
              ClusterKeeper& cluster)
       : parts_(parts), config_(config), partitions_(partitions), cluster_(cluster) {}
 
-  /// Opens all partitions of a topic, each on its shard; the first failure is answered when all
-  /// have ended.
-  Task<Recovery> open_all(std::shared_ptr<const TopicState> topic);
+  /// Opens the partitions of a topic from number `first` on, each on its shard; the first failure
+  /// is answered when all have ended.
+  Task<Recovery> open(std::shared_ptr<const TopicState> topic, std::int32_t first = 0);
   /// Ends deletions that a stop has interrupted. Before any partition is opened.
   Task<> finish_deletions();
 
   /// Known on every shard when it is answered. Refusals are in the answer.
   Task<TopicCreated> create(NewTopic wanted, bool validate_only);
+  Task<TopicGrown> grow(TopicGrowth wanted, bool validate_only);
   Task<TopicDeleted> erase(TopicName name);
 
  private:
-  Task<> close_all(std::shared_ptr<const TopicState> topic);
+  Task<> close(std::shared_ptr<const TopicState> topic, std::int32_t first = 0);
+  Task<> remove_logs(std::shared_ptr<const TopicState> topic, std::int32_t first = 0);
   Task<> remove(std::shared_ptr<const TopicState> topic);
 
   BrokerParts& parts_;
@@ -38,8 +40,5 @@ class TopicAdmin {
   PartitionMap& partitions_;
   ClusterKeeper& cluster_;
 };
-
-/// Why a topic is not found: a name that may not exist, an unknown id, an unknown name.
-ErrorCode why_unknown(const TopicName& topic);
 
 }  // namespace millrace::kernel

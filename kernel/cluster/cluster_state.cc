@@ -2,7 +2,7 @@
 
 namespace millrace::kernel {
 
-bool TopicState::internal() const noexcept {
+bool is_internal_topic(std::string_view name) noexcept {
   return name == "__consumer_offsets" || name == "__transaction_state" ||
          name == "__share_group_state";
 }

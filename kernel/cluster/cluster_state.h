@@ -14,6 +14,9 @@
 
 namespace millrace::kernel {
 
+/// Topics in which coordinators keep their state.
+bool is_internal_topic(std::string_view name) noexcept;
+
 struct PartitionState {
   std::int32_t leader = -1;
   Epoch leader_epoch{0};
@@ -27,7 +30,7 @@ struct TopicState {
   std::map<std::string, std::string> configs;  ///< overrides, by Kafka's names
   std::vector<PartitionState> partitions;
 
-  bool internal() const noexcept;
+  bool internal() const noexcept { return is_internal_topic(name); }
 };
 
 struct BrokerState {
@@ -35,6 +38,9 @@ struct BrokerState {
   std::string rack;
   std::map<std::string, Address, std::less<>> endpoints;  ///< by listener
 };
+
+/// Stands for all brokers where settings are kept by broker id; Kafka's name for it.
+inline constexpr std::string_view all_brokers_key = "<default>";
 
 /// [any thread; immutable]
 class ClusterState {
@@ -44,6 +50,8 @@ class ClusterState {
   std::map<std::int32_t, BrokerState> brokers;
   std::map<std::string, std::shared_ptr<const TopicState>, std::less<>> topics;
   std::unordered_map<Uuid, std::string> names;
+  /// Settings of brokers changed while they run, by broker id or all_brokers_key.
+  std::map<std::string, std::map<std::string, std::string>, std::less<>> broker_configs;
 
   /// By name if there is one, else by id; nullptr when unknown.
   const TopicState* find(const TopicName& topic) const;

@@ -49,45 +49,76 @@ std::optional<TopicRefusal> check_new_name(const std::string& name, const Cluste
   return std::nullopt;
 }
 
-// Replica lists from the request, or one after the other over the brokers.
-std::optional<TopicRefusal> place_replicas(const NewTopic& wanted, const ClusterState& cluster,
-                                           const std::map<std::string, std::string>& defaults,
-                                           TopicState& topic) {
+std::vector<std::int32_t> brokers_of(const ClusterState& cluster) {
   std::vector<std::int32_t> brokers;
   for (const auto& [id, state] : cluster.brokers) brokers.push_back(id);
+  return brokers;
+}
 
-  if (!wanted.assignments.empty()) {
-    if (wanted.partitions != -1 || wanted.replication_factor != -1) {
-      return TopicRefusal{ErrorCode::invalid_request,
-                          "Both a replica assignment and a number of partitions or replicas were "
-                          "given; give one of them."};
+PartitionState led_by_first(std::vector<std::int32_t> replicas) {
+  const auto leader = replicas.front();
+  return {leader, Epoch{0}, replicas, replicas};
+}
+
+std::optional<TopicRefusal> check_replicas(const std::vector<std::int32_t>& replicas,
+                                           const std::vector<std::int32_t>& brokers,
+                                           std::size_t expected) {
+  const auto refuse = [](std::string why) {
+    return TopicRefusal{ErrorCode::invalid_replica_assignment,
+                        "The manual partition assignment includes " + std::move(why)};
+  };
+  if (replicas.empty()) return refuse("an empty replica list.");
+  for (auto at = replicas.begin(); at != replicas.end(); ++at) {
+    const auto name = "broker " + std::to_string(*at);
+    if (std::ranges::find(brokers, *at) == brokers.end()) {
+      return refuse(name + ", but no such broker is registered.");
     }
-    std::int32_t expected = 0;
-    for (const auto& [partition, replicas] : wanted.assignments) {
-      if (partition != expected++) {
-        return TopicRefusal{ErrorCode::invalid_replica_assignment,
-                            "Partitions of an assignment must be 0, 1, 2, ... without gaps."};
-      }
-      auto sorted = replicas;
-      std::ranges::sort(sorted);
-      const bool repeated = std::ranges::adjacent_find(sorted) != sorted.end();
-      const bool known = std::ranges::all_of(
-          sorted, [&](auto id) { return std::ranges::find(brokers, id) != brokers.end(); });
-      if (replicas.empty() || repeated || !known) {
-        return TopicRefusal{ErrorCode::invalid_replica_assignment,
-                            "Partition " + std::to_string(partition) +
-                                ": replicas must be different, known brokers."};
-      }
-      topic.partitions.push_back({replicas.front(), Epoch{0}, replicas, replicas});
-    }
-    return std::nullopt;
+    if (std::find(replicas.begin(), at, *at) != at) return refuse(name + " more than once.");
   }
+  if (replicas.size() != expected) {
+    return refuse("a partition with " + std::to_string(replicas.size()) +
+                  " replica(s), but this is not consistent with previous partitions, which have " +
+                  std::to_string(expected) + " replica(s).");
+  }
+  return std::nullopt;
+}
 
-  const auto partitions =
-      wanted.partitions == -1 ? default_number(defaults, "num.partitions", 1) : wanted.partitions;
-  const auto replication = wanted.replication_factor == -1
-                               ? default_number(defaults, "default.replication.factor", 1)
-                               : wanted.replication_factor;
+std::optional<TopicRefusal> take_assignments(const NewTopic& wanted,
+                                             const std::vector<std::int32_t>& brokers,
+                                             TopicState& topic) {
+  if (wanted.partitions != -1 || wanted.replication_factor != -1) {
+    const std::string other =
+        wanted.partitions != -1 ? "the number of partitions" : "the replication factor";
+    return TopicRefusal{
+        ErrorCode::invalid_request,
+        "A manual partition assignment was specified, but " + other + " was not set to -1."};
+  }
+  std::int32_t expected = 0;
+  for (const auto& [partition, replicas] : wanted.assignments) {
+    if (partition != expected++) {
+      return TopicRefusal{ErrorCode::invalid_replica_assignment,
+                          "Partitions of an assignment must be 0, 1, 2, ... without gaps."};
+    }
+    const auto replication = wanted.assignments.begin()->second.size();
+    if (auto refusal = check_replicas(replicas, brokers, replication)) return refusal;
+    topic.partitions.push_back(led_by_first(replicas));
+  }
+  return std::nullopt;
+}
+
+// Adds partitions up to `count`, their replicas one after the other over the brokers.
+void place(std::int32_t count, std::size_t replication, const std::vector<std::int32_t>& brokers,
+           TopicState& topic) {
+  for (auto at = topic.partitions.size(); at < static_cast<std::size_t>(count); ++at) {
+    std::vector<std::int32_t> replicas;
+    for (std::size_t n = 0; n < replication; ++n) {
+      replicas.push_back(brokers[(at + n) % brokers.size()]);
+    }
+    topic.partitions.push_back(led_by_first(std::move(replicas)));
+  }
+}
+
+std::optional<TopicRefusal> check_count(std::int32_t partitions) {
   if (partitions <= 0) {
     return TopicRefusal{
         ErrorCode::invalid_partitions,
@@ -98,18 +129,59 @@ std::optional<TopicRefusal> place_replicas(const NewTopic& wanted, const Cluster
                         "Number of partitions was " + std::to_string(partitions) + "; at most " +
                             std::to_string(new_topic_partitions_max) + " are created at once."};
   }
-  if (replication <= 0 || static_cast<std::size_t>(replication) > brokers.size()) {
-    return TopicRefusal{ErrorCode::invalid_replication_factor,
-                        "Replication factor was " + std::to_string(replication) +
-                            "; it must be from 1 to " + std::to_string(brokers.size()) +
-                            ", the number of brokers."};
+  return std::nullopt;
+}
+
+// Replica lists from the request, or placed by us.
+std::optional<TopicRefusal> place_replicas(const NewTopic& wanted, const ClusterState& cluster,
+                                           const std::map<std::string, std::string>& defaults,
+                                           TopicState& topic) {
+  const auto brokers = brokers_of(cluster);
+  if (!wanted.assignments.empty()) return take_assignments(wanted, brokers, topic);
+
+  const auto partitions =
+      wanted.partitions == -1 ? default_number(defaults, "num.partitions", 1) : wanted.partitions;
+  const auto replication = wanted.replication_factor == -1
+                               ? default_number(defaults, "default.replication.factor", 1)
+                               : wanted.replication_factor;
+  if (auto refusal = check_count(partitions)) return refusal;
+  if (replication <= 0) {
+    return TopicRefusal{
+        ErrorCode::invalid_replication_factor,
+        "Replication factor must be larger than 0, or -1 to use the default value."};
   }
-  for (std::int32_t partition = 0; partition < partitions; ++partition) {
-    std::vector<std::int32_t> replicas;
-    for (std::int32_t n = 0; n < replication; ++n) {
-      replicas.push_back(brokers[static_cast<std::size_t>(partition + n) % brokers.size()]);
-    }
-    topic.partitions.push_back({replicas.front(), Epoch{0}, replicas, replicas});
+  if (static_cast<std::size_t>(replication) > brokers.size()) {
+    const auto wanted_replicas = std::to_string(replication);
+    return TopicRefusal{ErrorCode::invalid_replication_factor,
+                        "Unable to replicate the partition " + wanted_replicas +
+                            " time(s): The target replication factor of " + wanted_replicas +
+                            " cannot be reached because only " + std::to_string(brokers.size()) +
+                            " broker(s) are registered or some brokers have all their log "
+                            "directories cordoned."};
+  }
+  place(partitions, static_cast<std::size_t>(replication), brokers, topic);
+  return std::nullopt;
+}
+
+std::optional<TopicRefusal> check_growth(const TopicGrowth& wanted, const TopicState& topic) {
+  const auto now = static_cast<std::int32_t>(topic.partitions.size());
+  if (wanted.partitions == now) {
+    return TopicRefusal{ErrorCode::invalid_partitions,
+                        "Topic already has " + std::to_string(now) + " partition(s)."};
+  }
+  if (wanted.partitions < now) {
+    return TopicRefusal{ErrorCode::invalid_partitions,
+                        "The topic " + topic.name + " currently has " + std::to_string(now) +
+                            " partition(s); " + std::to_string(wanted.partitions) +
+                            " would not be an increase."};
+  }
+  const auto added = wanted.partitions - now;
+  if (added > new_topic_partitions_max) return check_count(added);
+  if (wanted.assignments && wanted.assignments->size() != static_cast<std::size_t>(added)) {
+    return TopicRefusal{
+        ErrorCode::invalid_replica_assignment,
+        "Attempted to add " + std::to_string(added) + " additional partition(s), but only " +
+            std::to_string(wanted.assignments->size()) + " assignment(s) were specified."};
   }
   return std::nullopt;
 }
@@ -132,19 +204,22 @@ std::optional<TopicRefusal> take_configs(const NewTopic& wanted,
 }  // namespace
 
 std::optional<TopicRefusal> check_topic_name(std::string_view name) {
-  const auto refuse = [&](std::string why) {
-    return TopicRefusal{
-        ErrorCode::invalid_topic_exception,
-        "Topic name '" + std::string(name.substr(0, topic_name_chars_max)) + "' " + std::move(why)};
+  const auto refuse = [](std::string why) {
+    return TopicRefusal{ErrorCode::invalid_topic_exception,
+                        "Topic name is invalid: " + std::move(why)};
   };
-  if (name.empty()) return refuse("is empty.");
-  if (name == "." || name == "..") return refuse("may not be '.' or '..'.");
+  const auto quoted = "'" + std::string(name.substr(0, topic_name_chars_max)) + "'";
+  if (name.empty()) return refuse("the empty string is not allowed");
+  if (name == "." || name == "..") return refuse(quoted + " is not allowed");
   if (name.size() > topic_name_chars_max) {
-    return refuse("has " + std::to_string(name.size()) + " characters; at most " +
-                  std::to_string(topic_name_chars_max) + " are allowed.");
+    return refuse(quoted + "... has " + std::to_string(name.size()) +
+                  " characters, longer than the max allowed length " +
+                  std::to_string(topic_name_chars_max));
   }
   if (!std::ranges::all_of(name, allowed_in_name)) {
-    return refuse("has a character other than letters, digits, '.', '_' and '-'.");
+    return refuse(quoted +
+                  " contains one or more characters other than ASCII alphanumerics, '.', '_' and "
+                  "'-'");
   }
   return std::nullopt;
 }
@@ -162,7 +237,7 @@ Task<std::vector<TopicState>> read_topics(Coordination& coordination) {
     }
     auto config = co_await coordination.get(znodes::topic_config(name));
     if (config) {
-      MR_CO_TRY(topic.configs, znodes::decode_topic_config(config->value));
+      MR_CO_TRY(topic.configs, znodes::decode_configs(znodes::topic_config(name), config->value));
     } else if (config.error().code != Errc::not_found) {
       co_return config.error();
     }
@@ -182,10 +257,58 @@ Planned plan_topic(const NewTopic& wanted, const ClusterState& cluster,
   return planned;
 }
 
+Planned plan_growth(const TopicGrowth& wanted, const ClusterState& cluster) {
+  Planned planned;
+  const auto* topic = cluster.find(std::string_view(wanted.name));
+  if (!topic) {
+    planned.refusal = {ErrorCode::unknown_topic_or_partition,
+                       "This server does not host this topic-partition."};
+    return planned;
+  }
+  planned.refusal = check_growth(wanted, *topic);
+  if (planned.refusal) return planned;
+  planned.topic = *topic;
+  const auto brokers = brokers_of(cluster);
+  const auto replication = topic->partitions.front().replicas.size();
+  if (!wanted.assignments) {
+    place(wanted.partitions, std::min(replication, brokers.size()), brokers, planned.topic);
+    return planned;
+  }
+  for (const auto& replicas : *wanted.assignments) {
+    planned.refusal = check_replicas(replicas, brokers, replication);
+    if (planned.refusal) return planned;
+    planned.topic.partitions.push_back(led_by_first(replicas));
+  }
+  return planned;
+}
+
+Task<> write_growth(Coordination& coordination, TopicState topic, std::int32_t first,
+                    std::int32_t controller_epoch) {
+  std::vector<Write> writes;
+  writes.push_back({.key = znodes::topic(topic.name), .value = znodes::encode_topic(topic)});
+  for (auto at = static_cast<std::size_t>(first); at < topic.partitions.size(); ++at) {
+    writes.push_back(
+        {.key = znodes::partition_state(topic.name, static_cast<std::int32_t>(at)),
+         .value = znodes::encode_partition_state(topic.partitions[at], controller_epoch)});
+  }
+  MR_CO_CHECK(co_await coordination.commit(std::move(writes)));
+  co_return {};
+}
+
+Task<> undo_growth(Coordination& coordination, TopicState before, std::int32_t partitions) {
+  std::vector<Write> writes;
+  writes.push_back({.key = znodes::topic(before.name), .value = znodes::encode_topic(before)});
+  for (auto at = static_cast<std::int32_t>(before.partitions.size()); at < partitions; ++at) {
+    writes.push_back({.key = znodes::partition_state(before.name, at)});
+  }
+  MR_CO_CHECK(co_await coordination.commit(std::move(writes)));
+  co_return {};
+}
+
 Task<> write_topic(Coordination& coordination, TopicState topic, std::int32_t controller_epoch) {
   std::vector<Write> writes;
   writes.push_back({.key = znodes::topic_config(topic.name),
-                    .value = znodes::encode_topic_config(topic.configs)});
+                    .value = znodes::encode_configs(topic.configs)});
   writes.push_back({.key = znodes::topic(topic.name),
                     .value = znodes::encode_topic(topic),
                     .expected = must_not_exist});

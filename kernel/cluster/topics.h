@@ -42,6 +42,16 @@ struct Planned {
 Planned plan_topic(const NewTopic& wanted, const ClusterState& cluster,
                    const std::map<std::string, std::string>& defaults, Random& random);
 
+/// What a topic would look like with more partitions, or why it may not grow so.
+Planned plan_growth(const TopicGrowth& wanted, const ClusterState& cluster);
+
+/// Writes the keys of the partitions from `first` on, and of the topic that now has them, all or
+/// nothing.  [control thread]
+Task<> write_growth(Coordination& coordination, TopicState topic, std::int32_t first,
+                    std::int32_t controller_epoch);
+/// Takes that back: `before` is the topic as it was, `partitions` how many it has got.
+Task<> undo_growth(Coordination& coordination, TopicState before, std::int32_t partitions);
+
 /// Writes all keys of `topic`, all or nothing. Errc::conflict when it exists.  [control thread]
 Task<> write_topic(Coordination& coordination, TopicState topic, std::int32_t controller_epoch);
 

@@ -36,9 +36,10 @@ Epoch EpochCache::epoch_of(Offset offset) const {
 }
 
 EpochCache::Entry EpochCache::end_of(Epoch epoch, Offset log_end) const {
+  if (epoch == Epoch{} || epoch > newest()) return {};
   const auto next = std::ranges::upper_bound(entries_, epoch, {}, &Entry::epoch);
-  if (next == entries_.begin()) return {};
-  return {std::prev(next)->epoch, next == entries_.end() ? log_end : next->start};
+  return {next == entries_.begin() ? epoch : std::prev(next)->epoch,
+          next == entries_.end() ? log_end : next->start};
 }
 
 void EpochCache::trim_before(Offset start) {

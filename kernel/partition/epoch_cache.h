@@ -25,8 +25,9 @@ class EpochCache {
   bool assign(Epoch epoch, Offset start);
   /// The epoch of the record at `offset`; none where that is not known.
   Epoch epoch_of(Offset offset) const;
-  /// The newest epoch not above `epoch`, and where it ends: at the start of the next one, or at
-  /// `log_end`. None (-1) for both where nothing is known.
+  /// The newest epoch not above `epoch` and where it ends: at the start of the next one, or at
+  /// `log_end`. One from before the first that is known ends where that begins. None (-1) for both
+  /// when `epoch` is newer than all that is known.
   Entry end_of(Epoch epoch, Offset log_end) const;
   Epoch newest() const { return entries_.empty() ? Epoch{} : entries_.back().epoch; }
   /// The log now begins at `start`; epochs that ended before it are forgotten.

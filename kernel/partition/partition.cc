@@ -70,10 +70,6 @@ ErrorCode Partition::check_epoch(Epoch current) const noexcept {
   return current < leader_epoch_ ? ErrorCode::fenced_leader_epoch : ErrorCode::unknown_leader_epoch;
 }
 
-EpochCache::Entry Partition::epoch_end(Epoch epoch) const {
-  return epochs_.end_of(epoch, log_->bounds().end);
-}
-
 void Partition::hold_high_watermark(bool held) {
   high_watermark_held_ = held;
   if (!held) advance(written_end_);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <millrace/admin.h>
 #include <millrace/broker.h>
 #include <millrace/codec.h>
 #include <millrace/environment.h>
@@ -92,8 +93,17 @@ class Partition {
   void watch(PartitionWatch& watch, Offset from, Isolation isolation);
 
   Task<PartitionOffsetFound> find_offset(PartitionOffsetQuery query, Isolation isolation);
-  /// The newest epoch not above `epoch`, and the offset at which it ends.
+  /// EpochCache::end_of, whoever asks.
   EpochCache::Entry epoch_end(Epoch epoch) const;
+  PartitionEpochEnd epoch_end(PartitionEpochQuery query) const;
+
+  /// Moves the log's start, up to the high watermark; whole segments below it go. The start is
+  /// durable once it is checkpointed.
+  Task<PartitionTrimmed> trim(PartitionTrim wanted);
+  /// Bytes of all segments.
+  std::uint64_t bytes() const noexcept { return log_->bounds().bytes; }
+  /// What is remembered of idempotent and transactional producers, by id.
+  std::vector<ProducerInfo> producers() const { return producers_.describe(); }
 
   /// Retention, expiry of producers, snapshots after a roll. Called every
   /// log.retention.check.interval.ms.
@@ -134,6 +144,7 @@ class Partition {
   std::optional<Refusal> check_context(const ProduceContext& context) const;
   Call<PartitionProduced> enqueue(Intake intake, ProduceContext context, Gate::Pass pass);
   Task<> drain();
+  Task<Prepared> place_sets(std::vector<ReadyBatch> batches);
   Checked<Appended> append(const std::vector<ReadyBatch>& batches);
   Checked<Appended> append_new(const std::vector<ReadyBatch>& batches);
   std::vector<BatchParts> place(const std::vector<ReadyBatch>& batches, Offset base);
@@ -143,6 +154,8 @@ class Partition {
 
   // partition_read.cc
   Task<Payload> read_log(PartitionFetch request, ReadContext context);
+  Task<Payload> read_converted(PartitionFetch request, ReadContext context);
+  ErrorCode read_failure(const PartitionFetch& request, const Error& error) const;
   Task<std::optional<FoundRecord>> find_record(Timestamp time, Offset limit);
   Task<Timestamp> max_timestamp();
   void notify_watches();
@@ -157,8 +170,10 @@ class Partition {
   Task<> store_state();
   Task<> store_epochs();
   Task<> store_aborted();
+  Task<> cut_aborted(Offset from);
   Task<> store_producers();
   Task<> apply_retention();
+  Task<> move_start(Offset first_kept);
   Task<> flush_to(Offset end);
   Task<> flush_later(Gate::Pass pass);
   void schedule_flush();

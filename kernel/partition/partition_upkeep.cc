@@ -57,7 +57,9 @@ Task<> Partition::recover() {
   if (aborted_known) {
     MR_CO_TRY(new_from, co_await restore_producers());
   }
-  aborted_.truncate_from(new_from);
+  if (!aborted_known || aborted_.ends_behind(new_from)) {
+    MR_CO_CHECK(co_await cut_aborted(new_from));
+  }
   aborted_stored_ = new_from;
   MR_CO_CHECK(co_await replay(epochs_known ? new_from : start, new_from));
   producers_.settle(high_watermark_);
@@ -180,6 +182,19 @@ Task<> Partition::store_aborted() {
   co_return {};
 }
 
+// Also in the files, where rows of records that a crash took would be believed later.
+Task<> Partition::cut_aborted(Offset from) {
+  aborted_.truncate_from(from);
+  const auto segments = log_->segments();
+  for (const auto& segment : segments) {
+    if (segment.next < from) continue;
+    auto rows = aborted_.encode(segment.base, from);
+    auto put = log_->put_aux(AuxKind::aborted_transactions, segment.base, std::move(rows));
+    MR_CO_CHECK(co_await std::move(put));
+  }
+  co_return {};
+}
+
 Task<> Partition::store_producers() {
   const auto at = log_->bounds().end;
   if (at == snapshot_at_) co_return {};
@@ -205,13 +220,18 @@ Task<> Partition::apply_retention() {
   if (!plan) co_return {};
   if (plan->roll_active) MR_CO_CHECK(log_->roll());
   const auto before = log_->bounds();
-  MR_CO_CHECK(log_->trim_before(plan->first_kept));
+  MR_CO_CHECK(co_await move_start(plan->first_kept));
   host_.log.info("removed old records", {{"partition", to_string(id_)},
                                          {"from", before.start.value},
                                          {"below", plan->first_kept.value},
                                          {"bytes", before.bytes - log_->bounds().bytes}});
-  epochs_.trim_before(plan->first_kept);
-  aborted_.trim_before(plan->first_kept);
+  co_return {};
+}
+
+Task<> Partition::move_start(Offset first_kept) {
+  MR_CO_CHECK(log_->trim_before(first_kept));
+  epochs_.trim_before(first_kept);
+  aborted_.trim_before(first_kept);
   co_return co_await store_epochs();
 }
 

@@ -122,6 +122,20 @@ void ProducerStates::clear() {
   decided_.clear();
 }
 
+std::vector<ProducerInfo> ProducerStates::describe() const {
+  std::vector<ProducerInfo> described;
+  for (const auto& [id, producer] : producers_) {
+    described.push_back({.producer_id = id,
+                         .producer_epoch = producer.epoch,
+                         .last_sequence = producer.last_sequence(),
+                         .last_timestamp = producer.newest_record,
+                         .coordinator_epoch = producer.coordinator_epoch,
+                         .transaction_start = producer.transaction_first});
+  }
+  std::ranges::sort(described, {}, &ProducerInfo::producer_id);
+  return described;
+}
+
 Buffer ProducerStates::snapshot() const {
   const std::map<std::int64_t, const Producer*> sorted = [this] {
     std::map<std::int64_t, const Producer*> by_id;

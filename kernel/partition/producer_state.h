@@ -10,7 +10,9 @@
 #include <set>
 #include <unordered_map>
 #include <variant>
+#include <vector>
 
+#include <millrace/admin.h>
 #include <millrace/batch.h>
 #include <millrace/error_code.h>
 #include <millrace/result.h>
@@ -56,6 +58,8 @@ class ProducerStates {
   void expire(Timestamp now, std::int64_t idle_ms);
   void clear();
   std::size_t producers() const noexcept { return producers_.size(); }
+  /// All of them, by id.
+  std::vector<ProducerInfo> describe() const;
 
   /// Kafka's `.snapshot` format, version 1: the last batch and the open transaction of each
   /// producer.

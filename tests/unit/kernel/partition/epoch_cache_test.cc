@@ -29,12 +29,14 @@ TEST(EpochCacheTest, KnowsTheEpochOfAnOffset) {
 TEST(EpochCacheTest, KnowsWhereAnEpochEnds) {
   const auto cache = three_epochs();
   const auto end_of = [&cache](std::int32_t epoch) { return cache.end_of({epoch}, {25}); };
-  EXPECT_EQ(end_of(0), EpochCache::Entry{});
+  EXPECT_EQ(end_of(-1), EpochCache::Entry{});
+  EXPECT_EQ(end_of(0), (EpochCache::Entry{{0}, {0}}));
   EXPECT_EQ(end_of(1), (EpochCache::Entry{{1}, {10}}));
   EXPECT_EQ(end_of(2), (EpochCache::Entry{{1}, {10}}));
   EXPECT_EQ(end_of(3), (EpochCache::Entry{{3}, {20}}));
   EXPECT_EQ(end_of(4), (EpochCache::Entry{{4}, {25}}));
-  EXPECT_EQ(end_of(9), (EpochCache::Entry{{4}, {25}}));
+  EXPECT_EQ(end_of(9), EpochCache::Entry{});
+  EXPECT_EQ(EpochCache().end_of({0}, {25}), EpochCache::Entry{});
 }
 
 TEST(EpochCacheTest, EpochsOnlyRise) {

@@ -134,7 +134,8 @@ TEST_F(UpkeepTest, LeaderEpochsAreKept) {
   EXPECT_EQ(partition->epoch_end(Epoch{1}), (EpochCache::Entry{{1}, {2}}));
   EXPECT_EQ(partition->epoch_end(Epoch{2}), (EpochCache::Entry{{1}, {2}}));
   EXPECT_EQ(partition->epoch_end(Epoch{3}), (EpochCache::Entry{{3}, {2}}));
-  EXPECT_EQ(partition->epoch_end(Epoch{0}), EpochCache::Entry{});
+  EXPECT_EQ(partition->epoch_end(Epoch{0}), (EpochCache::Entry{{0}, {0}}));
+  EXPECT_EQ(partition->epoch_end(Epoch{4}), EpochCache::Entry{});
   close();
   EXPECT_EQ(storage.stored.aux[AuxKind::leader_epochs].begin()->second.text(), "0\n2\n1 0\n3 2\n");
 }

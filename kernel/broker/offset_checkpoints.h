@@ -1,0 +1,40 @@
+// Keeps on disk what a start after a crash cannot find in the logs: high watermarks and log starts.
+#pragma once
+
+#include <cstdint>
+
+#include <millrace/shard.h>
+
+#include "kernel/broker/broker_parts.h"
+#include "kernel/broker/partitions.h"
+
+namespace millrace::kernel {
+
+/// [control thread]
+class OffsetCheckpoints {
+ public:
+  OffsetCheckpoints(BrokerParts& parts, PartitionMap& partitions)
+      : parts_(parts), partitions_(partitions) {}
+
+  /// From now on both are written once a minute.
+  void start();
+  /// Log starts as they are now are durable when it completes; many who ask share a write.
+  Task<> write_log_starts();
+  /// Refuses further writes and makes the last one.
+  Task<> close();
+
+ private:
+  Task<> loop();
+  Task<> write_all();
+  Task<> write_log_starts_in_turn();
+
+  BrokerParts& parts_;
+  PartitionMap& partitions_;
+  Mutex writing_;  // what was read later is written later
+  std::uint64_t log_starts_asked_ = 0;
+  std::uint64_t log_starts_written_ = 0;  // the last of those who asked whose log start is durable
+  CancelScope background_;
+  Gate running_;
+};
+
+}  // namespace millrace::kernel

@@ -1,0 +1,28 @@
+#include "kernel/broker/topic_info.h"
+
+#include "kernel/cluster/topics.h"
+
+namespace millrace::kernel {
+
+ErrorCode why_unknown(const TopicName& topic) {
+  if (topic.name.empty() && !topic.id.is_none()) return ErrorCode::unknown_topic_id;
+  if (const auto refusal = check_topic_name(topic.name)) return refusal->error;
+  return ErrorCode::unknown_topic_or_partition;
+}
+
+TopicInfo topic_info(const TopicState& topic) {
+  return {.topic = {topic.name, topic.id}, .internal = topic.internal(), .partitions = {}};
+}
+
+PartitionInfo partition_info(const TopicState& topic, std::int32_t partition) {
+  const auto& state = topic.partitions[static_cast<std::size_t>(partition)];
+  return {.partition = partition,
+          .error = state.leader < 0 ? ErrorCode::leader_not_available : ErrorCode::none,
+          .leader = state.leader,
+          .leader_epoch = state.leader_epoch,
+          .replicas = state.replicas,
+          .in_sync = state.in_sync,
+          .offline = {}};
+}
+
+}  // namespace millrace::kernel
