@@ -129,6 +129,11 @@ Result<> check_kind(const MillraceDescriptor& descriptor, const std::string& pat
                    concat("a ", found, " plugin, expected a ", kind,
                           " plugin; name it in the table of its kind and keep it in ", found, "/"));
   }
+  if (const auto expected = revision_of_kind(found); descriptor.kind_revision != expected) {
+    return refused(path, concat("built for revision ", descriptor.kind_revision, " of ", found,
+                                " plugins, this kernel loads revision ", expected,
+                                "; rebuild it against this SDK"));
+  }
   return {};
 }
 

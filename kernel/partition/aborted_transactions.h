@@ -28,6 +28,7 @@ class AbortedTransactions {
   void add(const AbortedRow& row) { rows_.push_back(row); }
   /// Those with records in [from, limit).
   std::vector<AbortedTransaction> within(Offset from, Offset limit) const;
+  bool ends_behind(Offset from) const { return !rows_.empty() && rows_.back().last >= from; }
   /// The log now begins at `start`.
   void trim_before(Offset start);
   /// Forgets those whose markers are at `from` or behind it.

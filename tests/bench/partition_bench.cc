@@ -36,6 +36,7 @@ class NullLog final : public PartitionLog {
   LogBounds bounds() const noexcept override { return {Offset{0}, end_, end_}; }
   Task<std::vector<AuxEntry>> aux(AuxKind) override { co_return std::vector<AuxEntry>(); }
   Task<> put_aux(AuxKind, Offset, Buffer) override { co_return {}; }
+  void reconfigure(const LogOptions&) override {}
   Task<> close() override { co_return {}; }
 
  private:
@@ -45,6 +46,8 @@ class NullLog final : public PartitionLog {
 class NullStorage final : public Storage {
  public:
   Task<> lock() override { co_return {}; }
+  Task<DirectoryOwner> owner() override { co_return DirectoryOwner{}; }
+  Task<> set_owner(DirectoryOwner) override { co_return {}; }
   Task<std::vector<FoundPartition>> list() override { co_return std::vector<FoundPartition>(); }
   Task<Opened> open(TopicPartition, LogOptions) override {
     co_return Opened{.log = std::make_unique<NullLog>()};

@@ -64,10 +64,14 @@ Result<std::map<TopicPartition, Offset>> read_checkpoint(std::string_view text,
   return offsets;
 }
 
+std::string Checkpoints::path_of(CheckpointKind kind) const {
+  return folder_ + "/" + std::string(file_names[static_cast<std::size_t>(kind)]);
+}
+
 Result<> Checkpoints::load(std::vector<Error>& unreadable) {
   const std::lock_guard lock(mutex_);
   for (const auto kind : all_kinds) {
-    const auto path = folder_ + "/" + std::string(file_names[static_cast<std::size_t>(kind)]);
+    const auto path = path_of(kind);
     const auto content = read_file(files_, path);
     if (!content) {
       if (content.error().code == Errc::not_found) continue;
@@ -75,7 +79,7 @@ Result<> Checkpoints::load(std::vector<Error>& unreadable) {
     }
     auto offsets = read_checkpoint(content->text(), path);
     if (offsets) {
-      of(kind) = std::move(*offsets);
+      of(kind).offsets = std::move(*offsets);
     } else {
       unreadable.push_back(std::move(offsets).error());
     }
@@ -85,45 +89,64 @@ Result<> Checkpoints::load(std::vector<Error>& unreadable) {
 
 std::optional<Offset> Checkpoints::find(CheckpointKind kind, const TopicPartition& partition) {
   const std::lock_guard lock(mutex_);
-  const auto found = of(kind).find(partition);
-  return found == of(kind).end() ? std::nullopt : std::optional(found->second);
+  const auto& offsets = of(kind).offsets;
+  const auto found = offsets.find(partition);
+  return found == offsets.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::vector<PartitionOffset> Checkpoints::all(CheckpointKind kind) {
   const std::lock_guard lock(mutex_);
-  std::vector<PartitionOffset> offsets;
-  offsets.reserve(of(kind).size());
-  for (const auto& [partition, offset] : of(kind)) offsets.push_back({partition, offset});
-  return offsets;
+  std::vector<PartitionOffset> found;
+  found.reserve(of(kind).offsets.size());
+  for (const auto& [partition, offset] : of(kind).offsets) found.push_back({partition, offset});
+  return found;
 }
 
 Result<> Checkpoints::put(CheckpointKind kind, const std::vector<PartitionOffset>& offsets,
                           const Claimable& claimable) {
-  const std::lock_guard lock(mutex_);
-  for (const auto& wanted : offsets) of(kind)[wanted.partition] = claimable(wanted);
-  return store(kind);
+  std::unique_lock lock(mutex_);
+  for (const auto& wanted : offsets) of(kind).offsets[wanted.partition] = claimable(wanted);
+  const auto change = ++of(kind).changes;
+  lock.unlock();
+  return store(kind, change);
 }
 
 Result<> Checkpoints::lower_recovery_point(const TopicPartition& partition, Offset offset) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   auto& points = of(CheckpointKind::recovery_point);
-  const auto found = points.find(partition);
-  if (found == points.end() || found->second <= offset) return {};
+  const auto found = points.offsets.find(partition);
+  if (found == points.offsets.end() || found->second <= offset) return {};
   found->second = offset;
-  return store(CheckpointKind::recovery_point);
+  const auto change = ++points.changes;
+  lock.unlock();
+  return store(CheckpointKind::recovery_point, change);
 }
 
 Result<> Checkpoints::forget(const TopicPartition& partition) {
-  const std::lock_guard lock(mutex_);
   for (const auto kind : all_kinds) {
-    if (of(kind).erase(partition) > 0) MR_CHECK(store(kind));
+    std::unique_lock lock(mutex_);
+    if (of(kind).offsets.erase(partition) == 0) continue;
+    const auto change = ++of(kind).changes;
+    lock.unlock();
+    MR_CHECK(store(kind, change));
   }
   return {};
 }
 
-Result<> Checkpoints::store(CheckpointKind kind) {
-  const auto path = folder_ + "/" + std::string(file_names[static_cast<std::size_t>(kind)]);
-  return replace_file(files_, path, as_bytes(write_checkpoint(of(kind))));
+// Whoever writes takes along what others have changed by then: many partitions that are opened at
+// once cost few writes.
+Result<> Checkpoints::store(CheckpointKind kind, std::uint64_t change) {
+  auto& kept = of(kind);
+  const std::lock_guard turn(kept.writing);
+  std::unique_lock lock(mutex_);
+  if (kept.stored >= change) return {};
+  const auto taken = kept.changes;
+  const auto text = write_checkpoint(kept.offsets);
+  lock.unlock();
+  MR_CHECK(replace_file(files_, path_of(kind), as_bytes(text)));
+  lock.lock();
+  kept.stored = taken;
+  return {};
 }
 
 }  // namespace millrace::filelog

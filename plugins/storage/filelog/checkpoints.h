@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -42,16 +43,22 @@ class Checkpoints {
 
  private:
   static constexpr std::size_t kinds = 3;
+  struct Kept {
+    std::map<TopicPartition, Offset> offsets;
+    std::uint64_t changes = 0;
+    std::uint64_t stored = 0;  ///< so many of the changes are in the file
+    std::mutex writing;        ///< taken before mutex_
+  };
 
-  Result<> store(CheckpointKind kind);
-  std::map<TopicPartition, Offset>& of(CheckpointKind kind) {
-    return offsets_[static_cast<std::size_t>(kind)];
-  }
+  /// Returns once the change with this number is in the file.
+  Result<> store(CheckpointKind kind, std::uint64_t change);
+  std::string path_of(CheckpointKind kind) const;
+  Kept& of(CheckpointKind kind) { return kept_[static_cast<std::size_t>(kind)]; }
 
   FileSystem& files_;
   const std::string folder_;
-  std::mutex mutex_;  // also serialises the writing of the files
-  std::array<std::map<TopicPartition, Offset>, kinds> offsets_;
+  std::mutex mutex_;
+  std::array<Kept, kinds> kept_;
 };
 
 }  // namespace millrace::filelog

@@ -22,20 +22,21 @@ Error out_of_range(const std::string& folder, std::string_view what, Offset offs
 
 }  // namespace
 
-FileLog::FileLog(Environment& environment, Shard& shard, std::string folder, LogOptions options,
-                 RecoveredLog recovered, std::shared_ptr<OpenMark> mark, LowerRecoveryPoint lower)
-    : environment_(environment),
-      shard_(shard),
+FileLog::FileLog(LogHost host, std::string folder, LogOptions options, RecoveredLog recovered,
+                 std::shared_ptr<OpenMark> mark)
+    : host_(std::move(host)),
       folder_(std::move(folder)),
       options_(options),
       mark_(std::move(mark)),
-      lower_recovery_point_(std::move(lower)),
       segments_(std::move(recovered.segments)),
       start_(recovered.start),
       end_(recovered.end),
       recovery_point_(recovered.end),
       as_closed_(recovered.as_closed) {
   *mark_->recovery_point = recovery_point_.value;
+  for (const auto& segment : segments_) {
+    if (segment->loaded()) host_.open_files.used(segment);
+  }
 }
 
 Result<> FileLog::usable() const {
@@ -77,10 +78,12 @@ Result<> FileLog::check_order(std::span<const BatchParts> batches) const {
 Result<Ticket> FileLog::append(std::span<const BatchParts> batches) {
   MR_CHECK(usable());
   MR_CHECK(check_order(batches));
-  const auto now = environment_.clock().wall();
+  MR_CHECK(host_.space.admit(total_bytes(batches)));
+  const auto now = host_.environment.clock().wall();
   if (!active().has_room(batches, options_, now)) {
     MR_CHECK(roll());
   }
+  host_.open_files.used(segments_.back());
   bool broken = false;
   auto appended = active().append(batches, now, broken);
   if (!appended) {
@@ -97,29 +100,35 @@ Task<> FileLog::written(Ticket /*ticket*/) { co_return {}; }
 Result<> FileLog::roll() {
   MR_CHECK(usable());
   if (active().bytes() == 0) return {};
-  MR_TRY(auto segment,
-         Segment::create(environment_.files(), source(end_, {}), environment_.clock().wall()));
+  MR_TRY(auto segment, Segment::create(host_.environment.files(), source(end_, {}),
+                                       host_.environment.clock().wall()));
   active().complete(end_);
   segments_.push_back(std::move(segment));
   folder_changed_ = true;
   as_closed_ = false;
-  spawn(shard_, flush_rolled(), "flush of a rolled segment of " + folder_);
+  spawn(host_.shard, flush_rolled(), "flush of a rolled segment of " + folder_);
   return {};
 }
 
 // ---- reading ----
 
 Task<> FileLog::load(SegmentPointer segment) {
-  auto work = [&files = environment_.files(), modified = segment->modified(),
+  auto work = [&files = host_.environment.files(), modified = segment->modified(),
                from = source(segment->base(), next_of(segment_at(segment->base())))] {
     return Segment::load(files, from, modified);
   };
-  auto fresh = co_await on_worker(environment_.workers(), std::move(work));
+  auto fresh = co_await on_worker(host_.environment.workers(), std::move(work));
   const auto place = std::ranges::find(segments_, segment);
   if (place == segments_.end()) co_return {};  // trimmed or cut meanwhile
   if (!fresh) co_return fresh.error();
-  *place = std::move(*fresh);
+  put_in_place(*place, std::move(*fresh));
   co_return {};
+}
+
+void FileLog::put_in_place(SegmentPointer& place, SegmentPointer loaded) {
+  loaded->take_over(*place);
+  place = std::move(loaded);
+  host_.open_files.used(place);
 }
 
 Task<Payload> FileLog::read(ReadRequest request) {
@@ -135,8 +144,10 @@ Task<Payload> FileLog::read(ReadRequest request) {
       MR_CO_CHECK(co_await load(segment));
       continue;
     }
-    const auto plan = segment->plan_read(from, request.limit, request.bytes_max - payload.size(),
-                                         request.at_least_one && payload.empty());
+    host_.open_files.used(segment);
+    MR_CO_TRY(const auto plan,
+              segment->plan_read(from, request.limit, request.bytes_max - payload.size(),
+                                 request.at_least_one && payload.empty()));
     MR_CO_TRY(const auto found, co_await find_and_bring_in(plan));
     payload.add(FileRange{plan.file, found.position, found.bytes});
     if (!found.to_end || payload.size() >= request.bytes_max) break;
@@ -157,7 +168,7 @@ Task<FoundRange> FileLog::find_and_bring_in(ReadPlan plan) {
     MR_CHECK(bring_in(*plan.file, found.position, found.position + found.bytes));
     return found;
   };
-  co_return co_await on_worker(environment_.workers(), std::move(work));
+  co_return co_await on_worker(host_.environment.workers(), std::move(work));
 }
 
 Task<BatchPosition> FileLog::batch_at(Timestamp time) {
@@ -172,7 +183,9 @@ Task<BatchPosition> FileLog::batch_at(Timestamp time) {
         MR_CO_CHECK(co_await load(segment));
         continue;
       }
-      auto work = [file = segment->file(), scan_from = segment->scan_for(time),
+      host_.open_files.used(segment);
+      MR_CO_TRY(auto log, segment->file());
+      auto work = [file = std::move(log), scan_from = segment->scan_for(time),
                    file_end = segment->bytes(), time, from]() -> Result<Offset> {
         EntryScanner scanner(*file, scan_from, file_end);
         while (true) {
@@ -181,7 +194,7 @@ Task<BatchPosition> FileLog::batch_at(Timestamp time) {
           if (entry->last >= from && entry->max_timestamp >= time) return entry->base;
         }
       };
-      MR_CO_TRY(const auto found, co_await on_worker(environment_.workers(), std::move(work)));
+      MR_CO_TRY(const auto found, co_await on_worker(host_.environment.workers(), std::move(work)));
       if (found.value >= 0) co_return BatchPosition{std::max(found, start_)};
     }
     from = std::max(next, start_);
@@ -216,16 +229,8 @@ Task<> FileLog::flush_all() {
     dirty.push_back(segment);
     plans.push_back(segment->plan_sync());
   }
-  auto work = [&files = environment_.files(), plans, give_up = give_up_, name = folder_,
-               folder = std::exchange(folder_changed_, false) ? folder_ : ""]() -> Result<> {
-    for (const auto& plan : plans) {
-      if (*give_up) return Error{Errc::cancelled, name + ": closed before all of it was on disk"};
-      MR_CHECK(carry_out(files, plan));
-    }
-    return folder.empty() ? Result<>() : files.sync_folder(folder);
-  };
   flushing_ = true;
-  auto result = co_await on_worker(environment_.workers(), std::move(work));
+  auto result = co_await sync_all(plans);
   flushing_ = false;
   flushed_.notify_all();
   for (const auto& segment : dirty) {
@@ -234,8 +239,6 @@ Task<> FileLog::flush_all() {
     if (std::ranges::none_of(segments_, has_its_name)) discard(std::span(&segment, 1));
   }
   if (!result) {
-    // The system may have dropped what it could not write: only a restart, which checks, can tell.
-    if (result.error().code != Errc::cancelled) failed_ = result.error();
     for (const auto& segment : dirty) segment->set_dirty(true);
     folder_changed_ = true;
     co_return result.error();
@@ -245,6 +248,30 @@ Task<> FileLog::flush_all() {
   recovery_point_ = std::max(recovery_point_, target);
   *mark_->recovery_point = recovery_point_.value;
   co_return {};
+}
+
+// Indexes that cannot be written (the disk is full) are written another time, and the recovery
+// point stays. Records that cannot be synced are another matter: the system may have dropped them,
+// and only a restart, which checks, can tell.
+Task<> FileLog::sync_all(std::vector<SyncPlan> plans) {
+  auto lost = std::make_shared<std::atomic<bool>>(false);
+  auto work = [&files = host_.environment.files(), plans = std::move(plans), lost,
+               give_up = give_up_, name = folder_,
+               folder = std::exchange(folder_changed_, false) ? folder_ : ""]() -> Result<> {
+    for (const auto& plan : plans) {
+      if (*give_up) return Error{Errc::cancelled, name + ": closed before all of it was on disk"};
+      MR_CHECK(write_indexes(files, plan));
+      auto synced = sync_log(files, plan);
+      if (!synced) {
+        *lost = true;
+        return synced;
+      }
+    }
+    return folder.empty() ? Result<>() : files.sync_folder(folder);
+  };
+  auto result = co_await on_worker(host_.environment.workers(), std::move(work));
+  if (*lost) failed_ = result.error();
+  co_return result;
 }
 
 Task<> FileLog::flush_rolled() {
@@ -295,13 +322,13 @@ Result<> FileLog::forget_durable(Offset from) {
   if (recovery_point_ <= from) return {};
   recovery_point_ = from;
   *mark_->recovery_point = from.value;
-  return lower_recovery_point_(from);
+  return host_.lower_recovery_point(from);
 }
 
 // Renames first, oldest first, so that what a crash leaves behind is a log; the files go later.
 // Readers that hold one keep it.
 void FileLog::discard(std::span<const SegmentPointer> segments) {
-  auto& files = environment_.files();
+  auto& files = host_.environment.files();
   std::vector<std::string> doomed;
   for (const auto& segment : segments) {
     for (const auto suffix : {log_suffix, offset_index_suffix, time_index_suffix, aborted_suffix}) {
@@ -310,7 +337,7 @@ void FileLog::discard(std::span<const SegmentPointer> segments) {
     }
   }
   folder_changed_ = true;
-  environment_.workers().submit([&files, doomed = std::move(doomed)] {
+  host_.environment.workers().submit([&files, doomed = std::move(doomed)] {
     for (const auto& path : doomed) (void)files.remove(path);
   });
 }
@@ -324,11 +351,11 @@ Result<> FileLog::truncate_from(Offset first_removed) {
   if (first_removed < start_) {
     return out_of_range(folder_, "truncation to", first_removed, start_, end_);
   }
-  auto& files = environment_.files();
   const auto at = segment_at(first_removed);
-  if (!segments_[at]->loaded()) {
-    MR_TRY(segments_[at], Segment::load(files, source(segments_[at]->base(), next_of(at)),
-                                        segments_[at]->modified()));
+  if (const auto& segment = segments_[at]; !segment->loaded()) {
+    MR_TRY(auto loaded, Segment::load(host_.environment.files(),
+                                      source(segment->base(), next_of(at)), segment->modified()));
+    put_in_place(segments_[at], std::move(loaded));
   }
   MR_TRY(const auto cut, segments_[at]->plan_truncation(first_removed));
   MR_CHECK(forget_durable(first_removed));
@@ -342,9 +369,9 @@ Result<> FileLog::cut_behind(std::size_t at, std::uint64_t position) {
   if (at + 1 < segments_.size()) {
     discard(std::span(segments_).subspan(at + 1));
     segments_.resize(at + 1);
-    MR_CHECK(environment_.files().sync_folder(folder_));
+    MR_CHECK(host_.environment.files().sync_folder(folder_));
   }
-  return segments_[at]->truncate(environment_.files(), position);
+  return segments_[at]->truncate(position);
 }
 
 Result<> FileLog::trim_before(Offset first_kept) {
@@ -363,10 +390,10 @@ Result<> FileLog::trim_before(Offset first_kept) {
 Result<> FileLog::reset_to(Offset start) {
   MR_CHECK(usable());
   MR_CHECK(forget_durable(std::min(start, start_)));
-  auto& files = environment_.files();
+  auto& files = host_.environment.files();
   discard(segments_);
   const auto synced = files.sync_folder(folder_);
-  auto segment = Segment::create(files, source(start, {}), environment_.clock().wall());
+  auto segment = Segment::create(files, source(start, {}), host_.environment.clock().wall());
   if (!synced || !segment) {
     failed_ = synced ? segment.error() : synced.error();
     return *failed_;
@@ -405,22 +432,28 @@ Task<> FileLog::aux_turn() {
 }
 
 Task<std::vector<AuxEntry>> FileLog::aux(AuxKind kind) {
-  auto work = [&files = environment_.files(), folder = folder_, kind] {
+  auto work = [&files = host_.environment.files(), folder = folder_, kind] {
     return read_aux(files, folder, kind);
   };
-  co_return co_await on_worker(environment_.workers(), std::move(work));
+  co_return co_await on_worker(host_.environment.workers(), std::move(work));
 }
 
 Task<> FileLog::put_aux(AuxKind kind, Offset at, Buffer value) {
   MR_CO_CHECK(usable());
   MR_CO_CHECK(co_await aux_turn());
   aux_busy_ = true;
-  auto work = [&files = environment_.files(), folder = folder_, kind, at,
+  auto work = [&files = host_.environment.files(), folder = folder_, kind, at,
                value = std::move(value)] { return write_aux(files, folder, kind, at, value); };
-  auto result = co_await on_worker(environment_.workers(), std::move(work));
+  auto result = co_await on_worker(host_.environment.workers(), std::move(work));
   aux_busy_ = false;
   aux_free_.notify_all();
   co_return result;
+}
+
+void FileLog::reconfigure(const LogOptions& options) {
+  const auto id = options_.topic_id;
+  options_ = options;
+  options_.topic_id = id;
 }
 
 }  // namespace millrace::filelog

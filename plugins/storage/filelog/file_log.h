@@ -12,8 +12,10 @@
 #include <millrace/environment.h>
 #include <millrace/storage.h>
 
+#include "open_files.h"
 #include "recovery.h"
 #include "segment.h"
+#include "space_guard.h"
 
 namespace millrace::filelog {
 
@@ -40,13 +42,22 @@ class OpenMark {
   std::shared_ptr<std::atomic<unsigned>> lost_;
 };
 
-class FileLog final : public PartitionLog {
- public:
+/// What a log uses and does not own; outlives it.
+struct LogHost {
   /// Makes the checkpoint claim no more than `offset` durable. Blocks on the disk.
   using LowerRecoveryPoint = std::function<Result<>(Offset offset)>;
 
-  FileLog(Environment& environment, Shard& shard, std::string folder, LogOptions options,
-          RecoveredLog recovered, std::shared_ptr<OpenMark> mark, LowerRecoveryPoint lower);
+  Environment& environment;
+  Shard& shard;
+  OpenFiles& open_files;  ///< the shard's
+  SpaceGuard& space;
+  LowerRecoveryPoint lower_recovery_point;
+};
+
+class FileLog final : public PartitionLog {
+ public:
+  FileLog(LogHost host, std::string folder, LogOptions options, RecoveredLog recovered,
+          std::shared_ptr<OpenMark> mark);
 
   Result<Ticket> append(std::span<const BatchParts> batches) override;
   Task<> written(Ticket ticket) override;
@@ -61,6 +72,7 @@ class FileLog final : public PartitionLog {
   LogBounds bounds() const noexcept override;
   Task<std::vector<AuxEntry>> aux(AuxKind kind) override;
   Task<> put_aux(AuxKind kind, Offset at, Buffer value) override;
+  void reconfigure(const LogOptions& options) override;
   /// A caller that stops waiting (its scope is cancelled) has it end soon, without what is not on
   /// disk yet: the log counts as lost then, and is checked when it is opened again.
   Task<> close() override;
@@ -77,21 +89,21 @@ class FileLog final : public PartitionLog {
   Offset next_of(std::size_t at) const;
   /// Puts `segment`, with its indexes, in its own place; does nothing when it is no longer there.
   Task<> load(SegmentPointer segment);
+  void put_in_place(SegmentPointer& place, SegmentPointer loaded);
   Task<FoundRange> find_and_bring_in(ReadPlan plan);
   Result<> forget_durable(Offset from);
   Result<> cut_behind(std::size_t at, std::uint64_t position);
   void discard(std::span<const SegmentPointer> segments);
   Task<> flush_all();
+  Task<> sync_all(std::vector<SyncPlan> plans);
   Task<> flush_rolled();
   Task<> flush_to_close();
   Task<> aux_turn();
 
-  Environment& environment_;
-  Shard& shard_;
+  const LogHost host_;
   const std::string folder_;
-  const LogOptions options_;
+  LogOptions options_;
   std::shared_ptr<OpenMark> mark_;
-  LowerRecoveryPoint lower_recovery_point_;
 
   std::vector<SegmentPointer> segments_;  // never empty; the last one is active
   Offset start_;

@@ -13,19 +13,24 @@
 
 #include "checkpoints.h"
 #include "file_log.h"
+#include "open_files.h"
+#include "space_guard.h"
 
 namespace millrace::filelog {
+
+struct StorageSettings {
+  std::size_t open_files_max = 4096;         ///< of all shards together
+  std::uint64_t reserve_bytes = 64UL << 20;  ///< of the disk, kept free of records
+};
 
 /// [control thread and data shards]
 class FileStorage final : public Storage {
  public:
-  FileStorage(Environment& environment, std::string data_folder, Log log)
-      : environment_(environment),
-        folder_(std::move(data_folder)),
-        log_(std::move(log)),
-        checkpoints_(environment.files(), folder_) {}
+  FileStorage(Environment& environment, std::string data_folder, StorageSettings settings, Log log);
 
   Task<> lock() override;
+  Task<DirectoryOwner> owner() override;
+  Task<> set_owner(DirectoryOwner owner) override;
   Task<std::vector<FoundPartition>> list() override;
   Task<Opened> open(TopicPartition partition, LogOptions options) override;
   Task<> remove(TopicPartition partition) override;
@@ -35,6 +40,8 @@ class FileStorage final : public Storage {
 
  private:
   Result<> take_folder();
+  Result<DirectoryOwner> read_owner();
+  Result<> write_owner(const DirectoryOwner& owner);
   Result<bool> consume_clean_mark();
   Result<> write_clean_mark();
   Result<> remove_doomed_folders();
@@ -49,14 +56,19 @@ class FileStorage final : public Storage {
     return folder_ + "/" + to_string(partition);
   }
 
+  OpenFiles& open_files_of(const Shard& shard);
+
   Environment& environment_;
   const std::string folder_;
+  const StorageSettings settings_;
   const Log log_;
   Checkpoints checkpoints_;
+  SpaceGuard space_;
 
   std::mutex mutex_;
   std::unique_ptr<FileSystem::Lock> owned_;
   bool started_clean_ = false;
+  std::map<const Shard*, OpenFiles> open_files_;
   struct Use {
     std::weak_ptr<OpenMark> mark;  ///< expired while nobody has it open
     std::shared_ptr<KnownDurable> known_durable = std::make_shared<KnownDurable>(-1);

@@ -4,12 +4,32 @@
 
 namespace millrace::filelog {
 
+namespace {
+
+constexpr MillraceOption declared_options[] = {
+    {"open_files_max", MILLRACE_OPTION_INTEGER, nullptr, "4096", 16, 1'000'000, nullptr,
+     "How many log files are kept open; those not used for the longest time are closed.", 0},
+    {"reserve_bytes", MILLRACE_OPTION_INTEGER, "bytes", "67108864", 0, std::int64_t{1} << 40,
+     nullptr,
+     "So much of the disk, or a 64th of a small one, is kept free of records for checkpoints, "
+     "metadata and deletions; producers are told to try again while less is free.",
+     0},
+    {nullptr, 0, nullptr, nullptr, 0, 0, nullptr, nullptr, 0},
+};
+
+}  // namespace
+
 class FilelogPlugin final : public Plugin {
  public:
   Result<> start(Registrar& registrar, Host& host) override {
     const std::string folder(host.setting("broker.data"));
     if (folder.empty()) return Error{Errc::invalid_argument, "broker.data: no folder is set"};
-    return registrar.add(std::make_unique<FileStorage>(host.environment(), folder, host.log()));
+    const auto& options = host.options();
+    const StorageSettings settings{
+        .open_files_max = static_cast<std::size_t>(options.integer("open_files_max")),
+        .reserve_bytes = static_cast<std::uint64_t>(options.integer("reserve_bytes"))};
+    return registrar.add(
+        std::make_unique<FileStorage>(host.environment(), folder, settings, host.log()));
   }
 };
 
@@ -17,4 +37,5 @@ class FilelogPlugin final : public Plugin {
 
 MILLRACE_SYSTEM_PLUGIN(millrace::filelog::FilelogPlugin, .kind = "storage",
                        .id = "org.millrace.storage.filelog", .version = "0.1.0",
-                       .summary = "append-only segment files in Kafka's on-disk format");
+                       .summary = "append-only segment files in Kafka's on-disk format",
+                       .options = millrace::filelog::declared_options);

@@ -29,6 +29,7 @@ class Recovery {
     MR_CHECK(open_segments());
     MR_CHECK(settle());
     if (folder_changed_) MR_CHECK(files_.sync_folder(folder_));
+    if (log_.created) MR_CHECK(files_.sync_folder(request_.data_folder));
     return std::move(log_);
   }
 
@@ -37,6 +38,7 @@ class Recovery {
 
   Result<> find_or_make_folder();
   Result<> check_topic_id();
+  Result<> write_topic_id(const Uuid& id);
   Result<> finish_swaps();
   Result<> finish_swap(Offset base, const Listing& listing);
   Result<> remove_leftovers();
@@ -45,7 +47,7 @@ class Recovery {
   Result<> check_segments(const std::vector<FileInfo>& logs, std::size_t first);
   Result<> cut(const std::vector<FileInfo>& logs, std::size_t at, std::uint64_t position,
                std::uint64_t file_bytes, std::string reason);
-  Result<> refuse_unknown_damage(const File& file, const Damage& damage);
+  Result<> refuse_unknown_damage(const std::string& log_path, const Damage& damage);
   Result<> settle();
   Result<> begin_at(Offset start);
   Result<> remove_segment(Offset base);
@@ -67,8 +69,7 @@ Result<> Recovery::find_or_make_folder() {
   if (listing) return {};
   if (listing.error().code != Errc::not_found) return listing.error();
   MR_CHECK(files_.make_folders(folder_));
-  MR_CHECK(files_.sync_folder(request_.data_folder));
-  log_.created = true;
+  log_.created = folder_changed_ = true;
   return {};
 }
 
@@ -82,8 +83,20 @@ Result<> Recovery::check_topic_id() {
                  say(folder_, ": holds topic id ", to_string(found), ", ", to_string(expected),
                      " expected; another topic had this name, move its folder away")};
   }
-  const auto text = say("version: 0\ntopic_id: ", to_string(expected), "\n");
-  return replace_file(files_, path(metadata_file), as_bytes(text));
+  return write_topic_id(expected);
+}
+
+// As replace_file(), but the folder is synced once, at the end.
+Result<> Recovery::write_topic_id(const Uuid& id) {
+  const auto text = say("version: 0\ntopic_id: ", to_string(id), "\n");
+  const auto content = as_bytes(text);
+  const auto temporary = path(metadata_file) + std::string(temporary_mark);
+  MR_TRY(const auto file, files_.open(temporary, OpenMode::create));
+  MR_CHECK(file->truncate(0));
+  MR_CHECK(file->write_at(0, std::span(&content, 1)));
+  MR_CHECK(file->sync());
+  folder_changed_ = true;
+  return files_.rename(temporary, path(metadata_file));
 }
 
 // A compaction that had written everything: `.swap` files replace the segments that they were made
@@ -146,7 +159,8 @@ Result<> Recovery::remove_leftovers() {
     const bool marked = name->suffix.ends_with(deleted_mark) ||
                         name->suffix.ends_with(cleaned_mark) ||
                         name->suffix.ends_with(temporary_mark);
-    const bool index = name->suffix == offset_index_suffix || name->suffix == time_index_suffix;
+    const bool index = name->suffix == offset_index_suffix || name->suffix == time_index_suffix ||
+                       name->suffix == aborted_suffix;
     const bool orphan = index && std::ranges::find(bases, name->offset) == bases.end();
     if (marked || orphan) MR_CHECK(remove(file.name));
   }
@@ -193,13 +207,13 @@ Result<> Recovery::check_segments(const std::vector<FileInfo>& logs, std::size_t
     segment->set_dirty(!request_.clean);
     log_.segments.push_back(segment);
     if (damage) {
-      if (!damage->torn) MR_CHECK(refuse_unknown_damage(*segment->file(), *damage));
+      if (!damage->torn) MR_CHECK(refuse_unknown_damage(segment->path(log_suffix), *damage));
       return cut(logs, at, damage->position, logs[at].size, damage->what);
     }
     if (last) break;
     if (request_.recovery_point && segment->end() < next) {
       return cut(logs, at, segment->bytes(), logs[at].size,
-                 say(segment->file()->path(), ": ends at offset ", segment->end().value,
+                 say(segment->path(log_suffix), ": ends at offset ", segment->end().value,
                      ", the next segment starts at ", next.value));
     }
     segment->complete(next);
@@ -216,7 +230,8 @@ Result<> Recovery::cut(const std::vector<FileInfo>& logs, std::size_t at, std::u
     MR_CHECK(remove_segment(base_of(logs[later])));
   }
   const auto& segment = log_.segments.back();
-  MR_CHECK(segment->file()->truncate(position));
+  MR_TRY(const auto log, segment->file());
+  MR_CHECK(log->truncate(position));
   segment->set_dirty(true);
   log_.cut_reason = say(reason, "; cut to byte ", position, ", ", log_.bytes_cut, " bytes removed");
   if (logs.size() - 1 > at) {
@@ -227,13 +242,13 @@ Result<> Recovery::cut(const std::vector<FileInfo>& logs, std::size_t at, std::u
 
 // Behind a recovery point damage is the trace of a crash. Where no recovery point is known it may
 // be old, and what follows it may be all there is.
-Result<> Recovery::refuse_unknown_damage(const File& file, const Damage& damage) {
+Result<> Recovery::refuse_unknown_damage(const std::string& log_path, const Damage& damage) {
   if (request_.recovery_point || request_.clean) return {};
   return Error{
       Errc::corrupt,
       say(damage.what, "; no recovery point is known for ", to_string(request_.partition),
           ", so this is not taken for a torn write and nothing is removed. Restore the file ",
-          file.path(), ", or cut it to ", damage.position, " bytes")};
+          log_path, ", or cut it to ", damage.position, " bytes")};
 }
 
 Result<> Recovery::settle() {
@@ -258,7 +273,8 @@ Result<> Recovery::settle() {
   for (const auto& segment : log_.segments) {
     if (!segment->dirty()) continue;
     const auto plan = segment->plan_sync();
-    MR_CHECK(carry_out(files_, plan));
+    MR_CHECK(write_indexes(files_, plan));
+    MR_CHECK(sync_log(files_, plan));
     segment->synced(plan);
     segment->set_dirty(false);
   }

@@ -15,12 +15,6 @@ namespace {
 constexpr std::int64_t relative_offset_max = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint64_t segment_bytes_max = std::numeric_limits<std::int32_t>::max();
 
-std::uint64_t total_bytes(std::span<const BatchParts> batches) {
-  std::uint64_t bytes = 0;
-  for (const auto& batch : batches) bytes += batch.header.size() + batch.body.size();
-  return bytes;
-}
-
 Result<> write_rows(FileSystem& files, const std::string& path, std::uint64_t at, Bytes rows,
                     bool complete) {
   if (rows.empty() && !complete) return {};
@@ -40,8 +34,8 @@ Result<> cut_file(FileSystem& files, const std::string& path, std::uint64_t size
   return (*file)->sync();
 }
 
-// The last row of a time index, without reading the others.
-Timestamp newest_in(FileSystem& files, const std::string& time_index_path) {
+// The last row of the time index of a segment of `offsets` offsets, without reading the others.
+Timestamp newest_in(FileSystem& files, const std::string& time_index_path, std::int64_t offsets) {
   auto file = files.open(time_index_path, OpenMode::read);
   if (!file) return {};
   const auto size = (*file)->size();
@@ -50,10 +44,17 @@ Timestamp newest_in(FileSystem& files, const std::string& time_index_path) {
   const auto bytes = (*file)->read_at(*size - sizeof row, row);
   if (!bytes || *bytes < sizeof row) return {};
   const auto ms = load_be<std::int64_t>(row);
-  return ms > 0 ? Timestamp{ms} : Timestamp{};
+  const auto offset = load_be<std::int32_t>(row + sizeof ms);
+  return ms > 0 && offset >= 0 && offset < offsets ? Timestamp{ms} : Timestamp{};
 }
 
 }  // namespace
+
+std::uint64_t total_bytes(std::span<const BatchParts> batches) noexcept {
+  std::uint64_t bytes = 0;
+  for (const auto& batch : batches) bytes += batch.header.size() + batch.body.size();
+  return bytes;
+}
 
 Result<FoundRange> find_range(const ReadPlan& plan) {
   EntryScanner scanner(*plan.file, plan.scan_from, plan.file_end);
@@ -78,12 +79,19 @@ Result<FoundRange> find_range(const ReadPlan& plan) {
   return FoundRange{first->position, end - first->position, to_end};
 }
 
-Result<> carry_out(FileSystem& files, const SyncPlan& plan) {
+Result<> write_indexes(FileSystem& files, const SyncPlan& plan) {
   MR_CHECK(write_rows(files, plan.offset_index_path, plan.offset_rows_from * OffsetIndex::row_bytes,
                       plan.offset_rows, plan.complete));
-  MR_CHECK(write_rows(files, plan.time_index_path, plan.time_rows_from * TimeIndex::row_bytes,
-                      plan.time_rows, plan.complete));
-  return plan.log->sync();
+  return write_rows(files, plan.time_index_path, plan.time_rows_from * TimeIndex::row_bytes,
+                    plan.time_rows, plan.complete);
+}
+
+Result<> sync_log(FileSystem& files, const SyncPlan& plan) {
+  auto log = plan.log;
+  if (!log) {
+    MR_TRY(log, files.open(plan.log_path, OpenMode::write));
+  }
+  return log->sync();
 }
 
 // ---- opening ----
@@ -94,51 +102,57 @@ std::string Segment::path(std::string_view suffix) const {
 
 Result<std::shared_ptr<Segment>> Segment::create(FileSystem& files, const SegmentSource& source,
                                                  Timestamp now) {
-  std::shared_ptr<Segment> segment(new Segment(source));
+  std::shared_ptr<Segment> segment(new Segment(files, source));
   MR_TRY(segment->log_, files.open(segment->path(log_suffix), OpenMode::create));
   MR_CHECK(segment->log_->truncate(0));
   segment->end_ = source.base;
   segment->created_ = segment->modified_ = now;
+  segment->loaded_ = true;
   return segment;
 }
 
 Result<std::shared_ptr<Segment>> Segment::glance(FileSystem& files, const SegmentSource& source,
                                                  const FileInfo& log_file) {
-  std::shared_ptr<Segment> segment(new Segment(source));
+  std::shared_ptr<Segment> segment(new Segment(files, source));
   segment->bytes_ = log_file.size;
   segment->modified_ = log_file.modified;
-  segment->max_timestamp_ = newest_in(files, segment->path(time_index_suffix));
+  segment->max_timestamp_ =
+      newest_in(files, segment->path(time_index_suffix), source.next - source.base);
   segment->complete_ = true;
   return segment;
 }
 
 Result<std::shared_ptr<Segment>> Segment::open(FileSystem& files, const SegmentSource& source,
                                                Timestamp modified) {
-  std::shared_ptr<Segment> segment(new Segment(source));
+  std::shared_ptr<Segment> segment(new Segment(files, source));
   MR_TRY(segment->log_, files.open(segment->path(log_suffix), OpenMode::write));
   MR_TRY(segment->bytes_, segment->log_->size());
   segment->created_ = segment->modified_ = modified;
   segment->complete_ = source.next.value >= 0;
-  segment->read_indexes(files);
+  segment->loaded_ = true;
+  segment->read_indexes();
   return segment;
 }
 
 Result<std::shared_ptr<Segment>> Segment::load(FileSystem& files, const SegmentSource& source,
                                                Timestamp modified) {
   MR_TRY(auto segment, open(files, source, modified));
-  if (segment->indexes_sound_) {
-    if (const auto& times = segment->times_.rows(); !times.empty()) {
-      segment->max_timestamp_.ms = times.back().timestamp;
-    }
-    return segment;
-  }
   const auto file_bytes = segment->bytes_;
-  segment->restart_behind({});
+  const auto rows = segment->offsets_.rows().size();
+  const auto time_rows = segment->times_.rows().size();
+  // What stands behind the last row is walked, so that an index which ends early is completed.
+  std::optional<OffsetIndex::Row> row;
+  if (segment->indexes_sound_ && rows > 0) row = segment->offsets_.rows().back();
+  if (row && !segment->leads_to_its_batch(*row)) row.reset();
+  segment->restart_behind(row);
   MR_TRY(const auto damage, segment->walk(file_bytes, false));
   if (damage) return Error{Errc::corrupt, damage->what};
   segment->complete(source.next);
+  const bool as_stored = segment->indexes_sound_ && segment->offsets_.rows().size() == rows &&
+                         segment->times_.rows().size() == time_rows;
   // A cache that cannot be written is rebuilt the next time.
-  (void)carry_out(files, segment->plan_sync());
+  const auto plan = segment->plan_sync();
+  if (as_stored || write_indexes(files, plan)) segment->synced(plan);
   segment->dirty_ = false;
   return segment;
 }
@@ -161,9 +175,9 @@ Result<std::shared_ptr<Segment>> Segment::check(FileSystem& files, const Segment
   return segment;
 }
 
-void Segment::read_indexes(FileSystem& files) {
-  const auto offset_rows = read_file(files, path(offset_index_suffix));
-  const auto time_rows = read_file(files, path(time_index_suffix));
+void Segment::read_indexes() {
+  const auto offset_rows = read_file(files_, path(offset_index_suffix));
+  const auto time_rows = read_file(files_, path(time_index_suffix));
   if (!offset_rows || !time_rows) return;
   auto offsets = OffsetIndex::parse(*offset_rows, bytes_);
   auto times = TimeIndex::parse(*time_rows);
@@ -258,7 +272,7 @@ Result<> Segment::append(std::span<const BatchParts> batches, Timestamp now, boo
   const auto bytes = total_bytes(batches);
   if (bytes > segment_bytes_max || relative(batches.back().last_offset) > relative_offset_max) {
     return Error{Errc::too_large,
-                 say(log_->path(), ": an append of ", bytes, " bytes up to offset ",
+                 say(path(log_suffix), ": an append of ", bytes, " bytes up to offset ",
                      batches.back().last_offset.value, "; a segment ends with ", segment_bytes_max,
                      " bytes or ", relative_offset_max, " offsets")};
   }
@@ -268,8 +282,9 @@ Result<> Segment::append(std::span<const BatchParts> batches, Timestamp now, boo
     parts.push_back(batch.header);
     parts.push_back(batch.body);
   }
-  if (auto written = log_->write_at(bytes_, parts); !written) {
-    broken = !log_->truncate(bytes_);
+  MR_TRY(const auto log, file());
+  if (auto written = log->write_at(bytes_, parts); !written) {
+    broken = !log->truncate(bytes_);
     return written.error();
   }
   if (bytes_ == 0) first_timestamp_ = batches.front().max_timestamp;
@@ -305,8 +320,9 @@ void Segment::complete(Offset next) {
   times_.add({max_timestamp_.ms, static_cast<std::int32_t>(relative(max_timestamp_offset_))});
 }
 
-Result<std::uint64_t> Segment::plan_truncation(Offset first_removed) const {
-  EntryScanner scanner(*log_, position_at_or_before(first_removed), bytes_);
+Result<std::uint64_t> Segment::plan_truncation(Offset first_removed) {
+  MR_TRY(const auto log, file());
+  EntryScanner scanner(*log, position_at_or_before(first_removed), bytes_);
   std::optional<Entry> entry;
   do {
     MR_TRY(entry, scanner.next());
@@ -314,13 +330,14 @@ Result<std::uint64_t> Segment::plan_truncation(Offset first_removed) const {
   if (!entry) return bytes_;
   if (entry->base >= first_removed) return entry->position;
   return Error{Errc::invalid_argument,
-               say(log_->path(), ": cannot cut at offset ", first_removed.value,
+               say(log->path(), ": cannot cut at offset ", first_removed.value,
                    ", within the batch of ", entry->base.value, " to ", entry->last.value)};
 }
 
-Result<> Segment::truncate(FileSystem& files, std::uint64_t position) {
+Result<> Segment::truncate(std::uint64_t position) {
+  MR_CHECK(file());
   if (log_.use_count() > 1) {
-    MR_CHECK(replace_by_copy(files, position));
+    MR_CHECK(replace_by_copy(position));
   } else {
     MR_CHECK(log_->truncate(position));
     MR_CHECK(log_->sync());
@@ -333,16 +350,16 @@ Result<> Segment::truncate(FileSystem& files, std::uint64_t position) {
   MR_TRY(const auto damage, walk(position, false));
   if (damage) return Error{Errc::corrupt, damage->what};
   MR_CHECK(
-      cut_file(files, path(offset_index_suffix), offset_rows_written_ * OffsetIndex::row_bytes));
-  return cut_file(files, path(time_index_suffix), time_rows_written_ * TimeIndex::row_bytes);
+      cut_file(files_, path(offset_index_suffix), offset_rows_written_ * OffsetIndex::row_bytes));
+  return cut_file(files_, path(time_index_suffix), time_rows_written_ * TimeIndex::row_bytes);
 }
 
 // Readers keep the old file, whose bytes stay as they are.
-Result<> Segment::replace_by_copy(FileSystem& files, std::uint64_t bytes) {
+Result<> Segment::replace_by_copy(std::uint64_t bytes) {
   constexpr std::size_t copy_chunk_bytes = 1 << 20;
   const auto temporary = path(log_suffix) + std::string(temporary_mark);
   {
-    MR_TRY(auto copy, files.open(temporary, OpenMode::create));
+    MR_TRY(auto copy, files_.open(temporary, OpenMode::create));
     MR_CHECK(copy->truncate(0));
     std::vector<std::byte> chunk(std::min<std::uint64_t>(copy_chunk_bytes, bytes));
     for (std::uint64_t at = 0; at < bytes;) {
@@ -355,10 +372,36 @@ Result<> Segment::replace_by_copy(FileSystem& files, std::uint64_t bytes) {
     }
     MR_CHECK(copy->sync());
   }
-  MR_CHECK(files.rename(temporary, path(log_suffix)));
-  MR_CHECK(files.sync_folder(source_.folder));
-  MR_TRY(log_, files.open(path(log_suffix), OpenMode::write));
+  MR_CHECK(files_.rename(temporary, path(log_suffix)));
+  MR_CHECK(files_.sync_folder(source_.folder));
+  MR_TRY(log_, files_.open(path(log_suffix), OpenMode::write));
   return {};
+}
+
+// ---- open and closed ----
+
+// A file is open once, however often it was let go: truncate() must know of every reader.
+Result<std::shared_ptr<File>> Segment::file() {
+  if (!log_) log_ = readers_.lock();
+  if (!log_) {
+    MR_TRY(log_, files_.open(path(log_suffix), OpenMode::write));
+  }
+  return log_;
+}
+
+void Segment::take_over(const Segment& before) {
+  if (auto held = before.log_ ? before.log_ : before.readers_.lock()) log_ = std::move(held);
+}
+
+void Segment::let_go() noexcept {
+  if (log_) readers_ = log_;
+  log_.reset();
+  const bool rows_written =
+      offset_rows_written_ == offsets_.rows().size() && time_rows_written_ == times_.rows().size();
+  if (!complete_ || dirty_ || !rows_written) return;
+  offsets_ = {};
+  times_ = {};
+  loaded_ = false;
 }
 
 // ---- plans ----
@@ -368,9 +411,10 @@ std::uint64_t Segment::position_at_or_before(Offset offset) const {
   return row ? static_cast<std::uint64_t>(row->position) : 0;
 }
 
-ReadPlan Segment::plan_read(Offset from, Offset limit, std::uint64_t bytes_max,
-                            bool at_least_one) const {
-  ReadPlan plan{.file = log_,
+Result<ReadPlan> Segment::plan_read(Offset from, Offset limit, std::uint64_t bytes_max,
+                                    bool at_least_one) {
+  MR_TRY(const auto log, file());
+  ReadPlan plan{.file = log,
                 .file_end = bytes_,
                 .scan_from = position_at_or_before(from),
                 .from = from,
@@ -391,6 +435,7 @@ std::uint64_t Segment::scan_for(Timestamp time) const {
 
 SyncPlan Segment::plan_sync() const {
   return {.log = log_,
+          .log_path = path(log_suffix),
           .offset_index_path = path(offset_index_suffix),
           .time_index_path = path(time_index_suffix),
           .offset_rows_from = offset_rows_written_,

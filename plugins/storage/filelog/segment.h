@@ -2,7 +2,9 @@
 // what changes a segment runs on the partition's shard.
 #pragma once
 
+#include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +16,8 @@
 #include "index.h"
 
 namespace millrace::filelog {
+
+std::uint64_t total_bytes(std::span<const BatchParts> batches) noexcept;
 
 /// How a log file is opened.
 struct SegmentSource {
@@ -52,7 +56,8 @@ Result<FoundRange> find_range(const ReadPlan& plan);
 
 /// What makes a segment durable, decided on the shard and carried out by a worker.
 struct SyncPlan {
-  std::shared_ptr<File> log;
+  std::shared_ptr<File> log;  ///< none: it is not open
+  std::string log_path;
   std::string offset_index_path;
   std::string time_index_path;
   std::size_t offset_rows_from = 0;
@@ -61,11 +66,16 @@ struct SyncPlan {
   std::vector<std::byte> time_rows;
   bool complete = false;  ///< no rows will follow: cut what stands behind them, and sync them too
 };
-/// [a worker]
-Result<> carry_out(FileSystem& files, const SyncPlan& plan);
+/// The rows, which are on stable storage if the plan is of a complete segment.  [a worker]
+Result<> write_indexes(FileSystem& files, const SyncPlan& plan);
+/// The records. After an error it is unknown what is on the disk.  [a worker]
+Result<> sync_log(FileSystem& files, const SyncPlan& plan);
 
 class Segment {
  public:
+  /// Its place among the segments whose files are open; see open_files.h.
+  using Place = std::list<std::weak_ptr<Segment>>::iterator;
+
   /// A new, empty segment; its file is made or emptied.
   static Result<std::shared_ptr<Segment>> create(FileSystem& files, const SegmentSource& source,
                                                  Timestamp now);
@@ -88,7 +98,8 @@ class Segment {
   std::uint64_t bytes() const noexcept { return bytes_; }
   Timestamp max_timestamp() const noexcept { return max_timestamp_; }
   Timestamp modified() const noexcept { return modified_; }
-  bool loaded() const noexcept { return log_ != nullptr; }
+  /// Its indexes are in memory: what plans reads, cuts and syncs may be called.
+  bool loaded() const noexcept { return loaded_; }
   std::string path(std::string_view suffix) const;
 
   /// Whether `batches` may join what is here.
@@ -100,15 +111,22 @@ class Segment {
   void complete(Offset next);
   /// Where the file is to be cut so that the entry of `first_removed` is the first one gone.
   /// Errc::invalid_argument when that offset is within a batch.
-  Result<std::uint64_t> plan_truncation(Offset first_removed) const;
+  Result<std::uint64_t> plan_truncation(Offset first_removed);
   /// Removes everything from `position` on, durably. A file that a reader still holds is replaced
   /// by a copy.
-  Result<> truncate(FileSystem& files, std::uint64_t position);
+  Result<> truncate(std::uint64_t position);
 
-  ReadPlan plan_read(Offset from, Offset limit, std::uint64_t bytes_max, bool at_least_one) const;
+  Result<ReadPlan> plan_read(Offset from, Offset limit, std::uint64_t bytes_max, bool at_least_one);
   /// A position to scan from for the first entry whose timestamp is at or after `time`.
   std::uint64_t scan_for(Timestamp time) const;
-  const std::shared_ptr<File>& file() const noexcept { return log_; }
+  /// The log file, opened if need be.
+  Result<std::shared_ptr<File>> file();
+  /// Closes the file, which whoever else holds keeps open; a complete segment that is on disk
+  /// forgets its indexes too, and is no longer loaded().
+  void let_go() noexcept;
+  /// What readers still hold of the file of `before`, the same segment, is what this one uses too.
+  void take_over(const Segment& before);
+  std::optional<Place>& place() noexcept { return place_; }
 
   /// Its indexes were read from their files, whole.
   bool indexed() const noexcept { return indexes_sound_; }
@@ -119,22 +137,26 @@ class Segment {
   void synced(const SyncPlan& plan);
 
  private:
-  explicit Segment(SegmentSource source) : source_(std::move(source)) {}
+  Segment(FileSystem& files, SegmentSource source) : files_(files), source_(std::move(source)) {}
   static Result<std::shared_ptr<Segment>> open(FileSystem& files, const SegmentSource& source,
                                                Timestamp modified);
 
   std::int64_t relative(Offset offset) const noexcept { return offset - source_.base; }
   std::uint64_t position_at_or_before(Offset offset) const;
-  void read_indexes(FileSystem& files);
+  void read_indexes();
   bool leads_to_its_batch(OffsetIndex::Row row) const;
   void restart_behind(std::optional<OffsetIndex::Row> row);
   Result<> check_order(const Entry& entry) const;
   Result<std::optional<Damage>> walk(std::uint64_t file_bytes, bool check_crcs);
   void account(Offset last, std::uint64_t bytes, Timestamp timestamp, Offset timestamp_offset);
-  Result<> replace_by_copy(FileSystem& files, std::uint64_t bytes);
+  Result<> replace_by_copy(std::uint64_t bytes);
 
+  FileSystem& files_;
   SegmentSource source_;
-  std::shared_ptr<File> log_;
+  std::shared_ptr<File> log_;    // none while closed
+  std::weak_ptr<File> readers_;  // the last one that was open
+  std::optional<Place> place_;
+  bool loaded_ = false;
   OffsetIndex offsets_;
   TimeIndex times_;
   bool indexes_sound_ = false;

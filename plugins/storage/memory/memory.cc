@@ -132,6 +132,8 @@ class MemoryLog final : public PartitionLog {
     segments.back().bytes = 0;
     for (const auto& batch : segments.back().batches) segments.back().bytes += batch.bytes.size();
     data_->end = first_removed;
+    auto& aborted = data_->aux[AuxKind::aborted_transactions];
+    aborted.erase(aborted.upper_bound(segments.back().base), aborted.end());
     return {};
   }
 
@@ -141,6 +143,7 @@ class MemoryLog final : public PartitionLog {
     data_->start = first_kept;
     auto& segments = data_->segments;
     while (segments.size() > 1 && segments[1].base <= first_kept) segments.erase(segments.begin());
+    forget_aborted_before(segments.front().base);
     return {};
   }
 
@@ -153,6 +156,7 @@ class MemoryLog final : public PartitionLog {
   Result<> reset_to(Offset start) override {
     data_->segments.assign(1, Segment{.base = start, .opened = clock_.wall()});
     data_->start = data_->end = start;
+    data_->aux[AuxKind::aborted_transactions].clear();
     return {};
   }
 
@@ -196,12 +200,18 @@ class MemoryLog final : public PartitionLog {
     co_return {};
   }
 
+  void reconfigure(const LogOptions& options) override { options_ = options; }
+
   Task<> close() override {
     data_->open = false;
     co_return {};
   }
 
  private:
+  void forget_aborted_before(Offset base) {
+    auto& files = data_->aux[AuxKind::aborted_transactions];
+    files.erase(files.begin(), files.lower_bound(base));
+  }
   bool has_room(std::uint64_t bytes) const {
     const auto& active = data_->segments.back();
     if (active.batches.empty()) return true;
@@ -210,7 +220,7 @@ class MemoryLog final : public PartitionLog {
   }
 
   Clock& clock_;
-  const LogOptions options_;
+  LogOptions options_;
   const std::shared_ptr<Data> data_;
   std::uint64_t tickets_ = 0;
 };
@@ -220,6 +230,11 @@ class MemoryStorage final : public Storage {
   explicit MemoryStorage(Clock& clock) : clock_(clock) {}
 
   Task<> lock() override { co_return {}; }
+  Task<DirectoryOwner> owner() override { co_return owner_; }
+  Task<> set_owner(DirectoryOwner owner) override {
+    owner_ = std::move(owner);
+    co_return {};
+  }
 
   Task<std::vector<FoundPartition>> list() override {
     const std::lock_guard lock(mutex_);
@@ -276,6 +291,7 @@ class MemoryStorage final : public Storage {
 
  private:
   Clock& clock_;
+  DirectoryOwner owner_;
   std::mutex mutex_;
   std::map<TopicPartition, std::shared_ptr<Data>> logs_;
   std::map<CheckpointKind, std::map<TopicPartition, Offset>> checkpoints_;

@@ -63,6 +63,12 @@ class Plugin {
   virtual void* extension(std::string_view /*id*/) noexcept { return nullptr; }
 };
 
+/// Goes up when what a plugin of one kind must implement changes; the other kinds' plugins still
+/// load.
+constexpr std::uint16_t revision_of_kind(std::string_view kind) {
+  return kind == "storage" ? 2 : 1;
+}
+
 namespace detail {
 template <class P>
 Plugin* create_plugin() noexcept {
@@ -109,7 +115,6 @@ struct PluginFacts {
   const MillraceOption* options = detail::no_options;
   const char* needs = "";
   const char* provides = "";
-  std::uint16_t kind_revision = 1;
   /// The system kinds' table is in system_plugin.h, which adds theirs.
   const MillraceLayout* layout = detail::shared_layout;
   const char* toolchain = MILLRACE_TOOLCHAIN_PORTABLE;
@@ -131,7 +136,7 @@ struct PluginFacts {
       sizeof(MillraceDescriptor),                                                       \
       MILLRACE_ABI_MAJOR,                                                               \
       MILLRACE_ABI_MINOR,                                                               \
-      millrace_plugin_facts.kind_revision,                                              \
+      ::millrace::revision_of_kind(millrace_plugin_facts.kind),                         \
       0,                                                                                \
       millrace_plugin_facts.kind,                                                       \
       millrace_plugin_facts.id,                                                         \

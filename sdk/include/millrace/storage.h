@@ -67,7 +67,9 @@ struct BatchPosition {
   Offset base_offset;  ///< none: every record is older
 };
 
-/// What is kept beside a log, each at an offset; the newest few are kept.
+/// What is kept beside a log, each at an offset: of snapshots the newest few; of leader epochs one
+/// text, wherever it is put; of aborted transactions one file for each segment, at its base, which
+/// goes with the segment.
 enum class AuxKind { producer_snapshot, leader_epochs, aggregate_snapshot, aborted_transactions };
 
 struct AuxEntry {
@@ -117,6 +119,10 @@ class PartitionLog {
   virtual Task<std::vector<AuxEntry>> aux(AuxKind kind) = 0;
   virtual Task<> put_aux(AuxKind kind, Offset at, Buffer value) = 0;
 
+  /// The topic's settings have changed. What is appended from now on follows them; the topic's id
+  /// stays as it was opened.
+  virtual void reconfigure(const LogOptions& options) = 0;
+
   /// Flushes and lets files go; the log is not used afterwards.
   virtual Task<> close() = 0;
 };
@@ -140,12 +146,22 @@ struct FoundPartition {
   Uuid topic_id;  ///< none when the folder has no partition.metadata
 };
 
+/// Whose a data directory is.
+struct DirectoryOwner {
+  std::string cluster_id;       ///< empty: none is known
+  std::int32_t broker_id = -1;  ///< none: -1
+};
+
 /// One data directory.  [control thread and data shards; a log belongs to the shard that opened it]
 class Storage {
  public:
   virtual ~Storage() = default;
   /// Takes the data directory. Errc::conflict names the owner; Errc::io when it cannot be made.
   virtual Task<> lock() = 0;
+  /// Who has used the directory before; nobody, when it is new.
+  virtual Task<DirectoryOwner> owner() = 0;
+  /// Marks it. Errc::conflict when it is another cluster's or another broker's.
+  virtual Task<> set_owner(DirectoryOwner owner) = 0;
   virtual Task<std::vector<FoundPartition>> list() = 0;
   /// Opens or creates. Call on the partition's shard. Recovers what follows the recovery point.
   virtual Task<Opened> open(TopicPartition partition, LogOptions options) = 0;

@@ -179,6 +179,14 @@ TEST(LibraryTest, RefusesNewerMinor) {
                                "; rebuild it against this SDK or run a newer Millrace");
 }
 
+TEST(LibraryTest, RefusesAnotherRevisionOfItsKind) {
+  const auto path = bad_plugin("other_revision");
+  EXPECT_EQ(refusal(path, "storage"),
+            path +
+                ": built for revision 1 of storage plugins, this kernel loads revision 2; "
+                "rebuild it against this SDK");
+}
+
 TEST(LibraryTest, RefusesOtherToolchain) {
   const auto path = bad_plugin("other_toolchain");
   EXPECT_EQ(refusal(path), path +

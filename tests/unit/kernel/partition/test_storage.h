@@ -26,6 +26,7 @@ struct StoredLog {
   Offset start{0};
   Offset recovery_point{0};
   std::map<AuxKind, std::map<Offset, Buffer>> aux;
+  LogOptions options;
 
   std::optional<Error> append_error;
   std::optional<Error> written_error;
@@ -178,6 +179,7 @@ class TestPartitionLog final : public PartitionLog {
     }
     co_return {};
   }
+  void reconfigure(const LogOptions& options) override { stored_.options = options; }
   Task<> close() override { co_return {}; }
 
  private:
@@ -192,6 +194,8 @@ class TestStorage final : public Storage {
   StoredLog stored;
 
   Task<> lock() override { co_return {}; }
+  Task<DirectoryOwner> owner() override { co_return DirectoryOwner{}; }
+  Task<> set_owner(DirectoryOwner) override { co_return {}; }
   Task<std::vector<FoundPartition>> list() override { co_return std::vector<FoundPartition>(); }
   Task<Opened> open(TopicPartition, LogOptions) override {
     co_return Opened{.log = std::make_unique<TestPartitionLog>(stored, environment_.clock())};

@@ -211,5 +211,19 @@ TEST_F(TransactionsTest, TheIndexOfAbortedTransactionsIsStoredBySegmentAndReadAg
   EXPECT_EQ(files[Offset{0}].size(), 34U);
 }
 
+// Rows of markers that a crash has taken with it.
+TEST_F(TransactionsTest, RowsBehindTheLastSnapshotAreForgottenInTheFilesToo) {
+  send(1, 0);
+  end(1, false);
+  open();
+  close();
+  ASSERT_EQ(storage.stored.aux[AuxKind::aborted_transactions].size(), 1U);
+  storage.stored.batches.pop_back();
+  open();
+  EXPECT_TRUE(storage.stored.aux[AuxKind::aborted_transactions].empty());
+  EXPECT_TRUE(fetch_committed(0).aborted->empty());
+  EXPECT_EQ(partition->offsets().last_stable, Offset{0});
+}
+
 }  // namespace
 }  // namespace millrace::kernel

@@ -17,8 +17,11 @@ inline constexpr const char* orders_folder = "/data/orders-0";
 
 class FilelogSubject final : public testing::StorageSubject {
  public:
-  explicit FilelogSubject(std::uint64_t seed = 1)
-      : world_(seed), node_(world_.add_node("b1")), log_(kept_, "storage.filelog") {
+  explicit FilelogSubject(std::uint64_t seed = 1, StorageSettings settings = {})
+      : world_(seed),
+        node_(world_.add_node("b1")),
+        settings_(settings),
+        log_(kept_, "storage.filelog") {
     make();
   }
 
@@ -86,12 +89,13 @@ class FilelogSubject final : public testing::StorageSubject {
  private:
   void make() {
     storage_.reset();
-    storage_ = std::make_unique<FileStorage>(node_, "/data", log_);
+    storage_ = std::make_unique<FileStorage>(node_, "/data", settings_, log_);
   }
 
   testing::SimWorld world_;
   testing::SimEnvironment& node_;
   testing::KeptLog kept_;
+  StorageSettings settings_;
   Log log_;
   std::unique_ptr<FileStorage> storage_;
 };
