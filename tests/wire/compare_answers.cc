@@ -38,7 +38,7 @@ const std::set<std::string_view> presence_fields{"leaderEpoch", "currentLeaderEp
                                                  "errorMessage", "batchIndexErrorMessage"};
 
 /// What pairs the elements of an array: the first that all of them have.
-constexpr std::array<std::string_view, 10> key_fields{
+constexpr std::array<std::string_view, 11> key_fields{
     "name",  "topic",  "resourceName", "partitionIndex", "partition",
     "index", "apiKey", "nodeId",       "brokerId",       "groupId"};
 

@@ -12,8 +12,9 @@ namespace millrace::wire {
 
 namespace {
 
+constexpr std::int16_t transactional_bit = 0x10;
 constexpr std::int32_t timeout_ms = 20000;
-constexpr std::int16_t create_topics_version = 2;
+constexpr std::int16_t create_topics_version = 7;  // the first whose answer has ids
 // The newest version that carries records of that format.
 constexpr std::int16_t produce_versions[] = {1, 2, 7};
 
@@ -22,7 +23,7 @@ Error refused(const std::string& what, std::int16_t code) {
                                  std::string(name_of(static_cast<ErrorCode>(code))) + ")"};
 }
 
-Result<> create_topics(Link& link, const FirstState& state) {
+Result<> create_topics(Link& link, const FirstState& state, Bindings& bindings) {
   kafka::CreateTopicsRequest request;
   request.timeout_ms = timeout_ms;
   for (const auto& [name, topic] : state.topics) {
@@ -42,8 +43,27 @@ Result<> create_topics(Link& link, const FirstState& state) {
     if (topic.error_code != 0) {
       return refused("creating topic " + std::string(topic.name), topic.error_code);
     }
+    const auto& recorded = state.topics.at(std::string(topic.name)).id;
+    if (!recorded.empty()) bindings.bind(IdKind::topic, recorded, to_string(topic.topic_id));
   }
   return {};
+}
+
+/// As a producer of its own sends it. A batch of a transaction is written without one.
+void make_ready(MutableBytes batch) {
+  auto header = read_batch_header(batch);
+  if (!header) return;
+  header->base_offset = {0};
+  header->partition_leader_epoch = {-1};
+  if (header->transactional()) {
+    header->attributes &= ~transactional_bit;
+    header->producer_id = -1;
+    header->producer_epoch = -1;
+    header->base_sequence = -1;
+  }
+  write_batch_header(*header, batch);
+  header->crc = batch_crc(batch.first(batch_header_bytes), batch.subspan(batch_header_bytes));
+  write_batch_header(*header, batch);
 }
 
 /// Writes one batch, or one V0 or V1 message; returns the offset behind it.
@@ -51,11 +71,7 @@ Result<std::int64_t> write(Link& link, const TopicPartition& partition, const Bu
   MutableBuffer copy(entry.size());
   copy.append(entry);
   const auto magic = std::to_integer<int>(copy.data()[batch_magic_at]);
-  if (magic == 2) {
-    // As a producer sends it: neither is covered by the checksum.
-    store_be<std::int64_t>(copy.data(), 0);
-    store_be<std::int32_t>(copy.data() + batch_prefix_bytes, -1);
-  }
+  if (magic == 2) make_ready({copy.data(), copy.size()});
   kafka::ProduceRequest request;
   request.acks = -1;
   request.timeout_ms = timeout_ms;
@@ -103,21 +119,23 @@ Result<> write_records(Link& link, const TopicPartition& partition, const Partit
 
 }  // namespace
 
-Result<> establish(const FirstState& state, const Address& broker, const ServedApis& served) {
-  if (state.topics.empty()) return {};
+Result<Bindings> establish(const FirstState& state, const Address& broker,
+                           const ServedApis& served) {
+  Bindings bindings;
+  if (state.topics.empty()) return bindings;
   for (const auto api : {kafka::ApiKey::create_topics, kafka::ApiKey::produce}) {
     if (!served.contains(static_cast<std::int16_t>(api))) {
       return Error{Errc::unsupported, "the broker does not offer to create topics and to produce"};
     }
   }
   MR_TRY(const auto link, Link::connect(broker));
-  MR_CHECK(create_topics(*link, state));
+  MR_CHECK(create_topics(*link, state, bindings));
   for (const auto& [name, topic] : state.topics) {
     for (const auto& [index, partition] : topic.partitions) {
       MR_CHECK(write_records(*link, {name, index}, partition));
     }
   }
-  return {};
+  return bindings;
 }
 
 }  // namespace millrace::wire

@@ -62,6 +62,10 @@ class FirstStateReader {
       const auto found = brokers_names_.find(topics_name);
       state_.settings[found == brokers_names_.end() ? topics_name : found->second] = value;
     }
+    for (const auto& [id, name] : names_) {
+      const auto topic = state_.topics.find(name);
+      if (topic != state_.topics.end()) topic->second.id = id;
+    }
     for (auto& [name, topic] : state_.topics) {
       for (auto& [index, partition] : topic.partitions) finish(name, index, partition);
     }
@@ -90,13 +94,13 @@ class FirstStateReader {
     }
     for (const auto* topic : objects(answer, "topics")) {
       const auto name = text(*topic, "name");
-      names_[text(*topic, "topicId")] = name;
       const auto* internal = topic->if_contains("isInternal");
       if (internal && *internal == json::value(true)) continue;
       if (!is(*topic, ErrorCode::none)) {
         made_here_.insert(name);
         continue;
       }
+      if (const auto id = text(*topic, "topicId"); !id.empty()) names_[id] = name;
       for (const auto* partition : objects(*topic, "partitions")) {
         at(name, integer(*partition, "partitionIndex", 0));
       }

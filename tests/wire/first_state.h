@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings.h"
 #include "live_broker.h"
 #include "session.h"
 
@@ -29,6 +30,7 @@ struct PartitionState {
 };
 
 struct TopicState {
+  std::string id;                                     ///< "" where no answer tells it
   std::map<std::int32_t, PartitionState> partitions;  ///< 0..n-1
   std::map<std::string, std::string> settings;
 };
@@ -41,7 +43,9 @@ struct FirstState {
 
 FirstState read_first_state(const Session& session);
 
-/// Creates the topics and writes their records. Errc::unsupported where the broker cannot be told.
-Result<> establish(const FirstState& state, const Address& broker, const ServedApis& served);
+/// Creates the topics and writes their records; the topics' ids are the first that are bound.
+/// Errc::unsupported where the broker cannot be told.
+Result<Bindings> establish(const FirstState& state, const Address& broker,
+                           const ServedApis& served);
 
 }  // namespace millrace::wire

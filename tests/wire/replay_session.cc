@@ -37,8 +37,8 @@ Result<Outcome> replay_file(const std::string& path, const Options& options) {
   }
   const auto address = options.broker ? *options.broker : process->address();
   MR_TRY(const auto served, ask_served_apis(address));
-  MR_CHECK(establish(state, address, served));
-  return replay(session, address, served);
+  MR_TRY(auto bindings, establish(state, address, served));
+  return replay(session, address, served, std::move(bindings));
 }
 
 bool run(const std::string& path, const Options& options) {

@@ -11,7 +11,6 @@
 #include <millrace/kafka/api_key.h>
 #include <millrace/kafka/message_info.h>
 
-#include "bindings.h"
 #include "compare_answers.h"
 #include "rewrite.h"
 
@@ -38,8 +37,8 @@ bool contains_error(const json::value& value, ErrorCode code) {
 
 class Replay {
  public:
-  Replay(const Session& session, const Address& broker, const ServedApis& served)
-      : session_(session), broker_(broker), served_(served) {}
+  Replay(const Session& session, const Address& broker, const ServedApis& served, Bindings bindings)
+      : session_(session), broker_(broker), served_(served), bindings_(std::move(bindings)) {}
 
   Outcome run() {
     for (std::size_t at = 0; at < session_.events.size(); ++at) step(at);
@@ -215,8 +214,9 @@ class Replay {
 
 }  // namespace
 
-Outcome replay(const Session& session, const Address& broker, const ServedApis& served) {
-  return Replay(session, broker, served).run();
+Outcome replay(const Session& session, const Address& broker, const ServedApis& served,
+               Bindings bindings) {
+  return Replay(session, broker, served, std::move(bindings)).run();
 }
 
 }  // namespace millrace::wire

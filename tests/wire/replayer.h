@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings.h"
 #include "live_broker.h"
 #include "session.h"
 
@@ -17,7 +18,9 @@ struct Outcome {
 };
 
 /// A request whose API or version the broker does not offer is not sent, unless the recorded broker
-/// did not answer it either. The broker holds what first_state.h says.
-Outcome replay(const Session& session, const Address& broker, const ServedApis& served);
+/// did not answer it either. The broker holds what first_state.h says, and
+/// `bindings` are the ids that this gave.
+Outcome replay(const Session& session, const Address& broker, const ServedApis& served,
+               Bindings bindings);
 
 }  // namespace millrace::wire
