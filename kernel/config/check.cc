@@ -20,6 +20,7 @@ class Checker {
       : root_(root), plugins_(plugins) {}
 
   ConfigErrors& errors() noexcept { return errors_; }
+  std::vector<SettingFact> facts();
 
   void check_tables();
   void check_plugin_names();
@@ -35,6 +36,9 @@ class Checker {
   void fail(const ConfigPlace& place, std::string message) {
     errors_.push_back({place, std::move(message)});
   }
+  /// Keeps what an option came to; `place` is that of a default when nobody wrote a value.
+  void note(std::string key, const MillraceOption& option, const OptionValue& value,
+            const ConfigPlace& place);
   /// The table `name` of the root; an empty one when it is absent or, which is reported, not a
   /// table.
   const ConfigTable& top(const char* name);
@@ -61,7 +65,22 @@ class Checker {
   const std::vector<DeclaredPlugin>& plugins_;
   ConfigTable empty_;
   ConfigErrors errors_;
+  std::vector<SettingFact> facts_;
 };
+
+void Checker::note(std::string key, const MillraceOption& option, const OptionValue& value,
+                   const ConfigPlace& place) {
+  const bool secret = (option.flags & MILLRACE_OPTION_SECRET) != 0;
+  facts_.push_back({.key = std::move(key),
+                    .value = secret ? std::string() : to_text(value),
+                    .source = place.source.empty() ? "default" : to_string(place),
+                    .secret = secret});
+}
+
+std::vector<SettingFact> Checker::facts() {
+  std::ranges::sort(facts_, {}, &SettingFact::key);
+  return std::move(facts_);
+}
 
 const ConfigTable& Checker::top(const char* name) {
   const auto* table = root_.table(name);
@@ -83,7 +102,10 @@ void Checker::unknown(const ConfigEntry& entry, const std::string& table, const 
 std::optional<OptionValue> Checker::value(const std::string& path, const MillraceOption& option,
                                           const ConfigEntry& entry) {
   auto read = value_of(option, entry);
-  if (read) return *std::move(read);
+  if (read) {
+    note(path, option, *read, entry.value.place);
+    return *std::move(read);
+  }
   fail(entry.value.place, path + ": " + read.error());
   return std::nullopt;
 }
@@ -117,6 +139,7 @@ Checker::Values Checker::read(const ConfigTable& table, const std::string& name,
       fail(place,
            concat(name, ".", option->name, " ", fallback.error(), "; a mistake in the plugin"));
     } else if (*fallback) {
+      note(name + '.' + quoted_key(option->name), *option, **fallback, {});
       values.emplace(option->name, **std::move(fallback));
     } else if ((option->flags & MILLRACE_OPTION_REQUIRED) != 0) {
       fail(place, concat("[", name, "] needs ", quoted_key(option->name), ": ", allowed(*option)));
@@ -198,6 +221,12 @@ std::map<std::string, std::string> Checker::defaults(const MillraceOption* decla
       undeclared(entry, tables::defaults, key, declared, {});
     }
   }
+  for (const auto* option = declared; option->name != nullptr; ++option) {
+    if (result.contains(option->name)) continue;
+    const auto fallback = default_of(*option);
+    if (!fallback || !*fallback) continue;
+    note(concat("defaults.", quoted_key(option->name)), *option, **fallback, {});
+  }
   return result;
 }
 
@@ -236,9 +265,10 @@ void Checker::check_plugin_name(const std::string& path, const char* kind, const
 void Checker::check_plugin_key(const std::string& table_name, const char* kind,
                                const ConfigTable& table, const MillraceOption* options) {
   const auto* entry = table.find("plugin");
-  if (entry == nullptr) return;
   const auto path = table_name + ".plugin";
-  const auto name = value(path, *find_option(options, "plugin"), *entry);
+  const auto& option = *find_option(options, "plugin");
+  if (entry == nullptr) return note(path, option, **default_of(option), {});
+  const auto name = value(path, option, *entry);
   if (name) check_plugin_name(path, kind, std::get<std::string>(*name), entry->value.place);
 }
 
@@ -304,6 +334,7 @@ std::expected<Settings, ConfigErrors> Config::check(const std::vector<DeclaredPl
   settings.log = checker.log();
   settings.defaults = checker.defaults(defaults);
   settings.instances = checker.instances();
+  settings.facts = checker.facts();
   if (checker.errors().empty()) return settings;
   sort_by_place(checker.errors());
   return std::unexpected(std::move(checker.errors()));

@@ -18,7 +18,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view default_transport = "kafka";
+/// What runs where no transport is named.
+constexpr const char* default_transports[] = {"http", "kafka"};
+
+ConfigTable with_default_transports() {
+  ConfigTable transports;
+  for (const auto* name : default_transports) transports.put(name, {{}, {{}, ConfigTable()}, {}});
+  ConfigTable root;
+  root.put(tables::transport, {{}, {{}, std::move(transports)}, {}});
+  return root;
+}
+
+bool names_no_transport(const ConfigTable& root) {
+  if (root.find(tables::transport) == nullptr) return true;
+  const auto* transports = root.table(tables::transport);
+  return transports != nullptr && transports->entries().empty();
+}
 
 std::expected<ConfigTable, ConfigError> read_config_file(const std::string& path) {
   std::error_code none;
@@ -93,11 +108,7 @@ void add_codecs(std::vector<PluginRequest>& requests, const ConfigTable& root,
 
 void add_transports(std::vector<PluginRequest>& requests, const ConfigTable& root) {
   const auto* transports = root.table(tables::transport);
-  if (transports == nullptr || transports->entries().empty()) {
-    requests.push_back({tables::transport, std::string(default_transport),
-                        std::string(default_transport), place_of(root, tables::transport, "")});
-    return;
-  }
+  if (transports == nullptr) return;
   for (const auto& [name, entry] : transports->entries()) {
     const auto* table = std::get_if<ConfigTable>(&entry.value.value);
     if (table == nullptr) continue;
@@ -111,12 +122,14 @@ void add_transports(std::vector<PluginRequest>& requests, const ConfigTable& roo
 
 }  // namespace
 
+std::string to_string(const ConfigPlace& place) {
+  if (place.source.empty() || place.line == 0) return place.source;
+  return place.source + ':' + std::to_string(place.line) + ':' + std::to_string(place.column);
+}
+
 std::string to_string(const ConfigError& error) {
-  const auto& place = error.place;
-  if (place.source.empty()) return error.message;
-  if (place.line == 0) return place.source + ": " + error.message;
-  return place.source + ':' + std::to_string(place.line) + ':' + std::to_string(place.column) +
-         ": " + error.message;
+  if (error.place.source.empty()) return error.message;
+  return to_string(error.place) + ": " + error.message;
 }
 
 void sort_by_place(ConfigErrors& errors) {
@@ -145,12 +158,15 @@ std::expected<Config, ConfigErrors> Config::load(const ConfigSource& source) {
       errors.push_back(std::move(read).error());
     }
   };
-  if (!source.path.empty()) {
+  if (source.path.empty()) {
+    add(with_default_transports());
+  } else {
     add(read_config_file(source.path));
     for (const auto& path : conf_d(source.path)) add(read_config_file(path));
   }
   for (const auto& set : source.sets) add(read_set(set));
   if (!errors.empty()) return std::unexpected(std::move(errors));
+  if (names_no_transport(root)) root.merge(with_default_transports());
   return Config(std::make_shared<const ConfigTable>(std::move(root)));
 }
 

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include <millrace/observe.h>
+#include <millrace/operations.h>
 #include <millrace/options.h>
 #include <millrace/result.h>
 
@@ -32,6 +33,8 @@ struct ConfigPlace {
   std::uint32_t line = 0;  ///< from 1; 0: the source as a whole
   std::uint32_t column = 0;
 };
+/// "millrace.toml:3:1"; "" for a default.
+std::string to_string(const ConfigPlace& place);
 
 /// One thing that is wrong. The message says what, what is allowed, and the nearest known name.
 struct ConfigError {
@@ -86,10 +89,11 @@ struct Settings {
   LogSettings log;
   std::map<std::string, std::string> defaults;  ///< what `[defaults]` sets, under Kafka's names
   std::vector<Instance> instances;              ///< in the order of the declared plugins
+  std::vector<SettingFact> facts;               ///< every option with its source, by key
 };
 
-/// What is read. An empty path is the embedded default: every option at its default, one transport
-/// named "kafka".
+/// What is read. An empty path is the embedded default: every option at its default, the transports
+/// "kafka" and "http". They also run where a file names none.
 struct ConfigSource {
   std::string path;
   std::vector<std::string> sets;  ///< "broker.data=/tmp/x", in the order of the command line

@@ -1,13 +1,17 @@
 #include "kernel/daemon/engine.h"
 
+#include <filesystem>
 #include <ranges>
 
 #include "kernel/broker/broker.h"
 
 namespace millrace::kernel {
 
-Engine::Engine(Plan plan, HostServices services)
-    : plan_(std::move(plan)), services_(services), log_(services.log, "broker") {
+Engine::Engine(Plan plan, HostServices services, StderrLog* log)
+    : plan_(std::move(plan)),
+      services_(services),
+      log_(services.log, "broker"),
+      operations_(std::move(plan_.settings), log) {
   std::map<std::string, std::string, std::less<>> settings{
       {"broker.id", std::to_string(plan_.broker.id)}, {"broker.data", plan_.broker.data}};
   plugins_ = std::make_unique<PluginHost>(std::move(plan_.plugins), std::move(settings), services_);
@@ -44,20 +48,24 @@ Task<> Engine::start_steps() {
                     services_.metrics};
   BrokerConfig config{.id = plan_.broker.id,
                       .rack = plan_.broker.rack,
+                      .data = std::filesystem::absolute(plan_.broker.data).string(),
                       .memory_bytes = plan_.broker.memory_bytes,
                       .defaults = plan_.defaults};
   broker_ = std::make_unique<KernelBroker>(std::move(parts), std::move(config));
+  broker_->offer<Operations>(operations_);
   broker_open_ = true;
   MR_CO_CHECK(co_await broker_->open());
 
   step_ = Step::plugins;
   MR_CO_CHECK(plugins_->start("transport"));
   log_plugins("transport");
+  tell_plugins();
 
   step_ = Step::listen;
   MR_CO_CHECK(co_await listen());
   MR_CO_CHECK(co_await broker_->announce(endpoints_));
   step_ = Step::running;
+  operations_.set_state(Operations::State::serving);
   co_return {};
 }
 
@@ -80,6 +88,7 @@ Task<> Engine::listen() {
 }
 
 Task<> Engine::stop(Duration grace) {
+  operations_.set_state(Operations::State::stopping);
   Result<> first_failure;
   const auto keep = [&first_failure](Result<> result) {
     if (!result && first_failure) first_failure = std::move(result);
@@ -97,6 +106,21 @@ Task<> Engine::stop(Duration grace) {
   }
   plugins_->stop();
   co_return first_failure;
+}
+
+// To whoever asks, and to monitoring.
+void Engine::tell_plugins() {
+  auto facts = plugins_->facts();
+  for (const auto& plugin : facts) {
+    services_.metrics
+        .gauge("millrace_plugin_info", "Plugins that run",
+               {{"id", plugin.id},
+                {"instance", plugin.instance},
+                {"kind", plugin.kind},
+                {"version", plugin.version}})
+        .set(1);
+  }
+  operations_.set_plugins(std::move(facts));
 }
 
 void Engine::log_plugins(std::string_view kind) const {

@@ -10,12 +10,14 @@
 #include <millrace/observe.h>
 #include <millrace/transport.h>
 
+#include "kernel/daemon/operations.h"
 #include "kernel/host/plan.h"
 #include "kernel/host/plugin_host.h"
 
 namespace millrace::kernel {
 
 class KernelBroker;
+class StderrLog;
 
 /// [control thread]
 class Engine {
@@ -23,8 +25,8 @@ class Engine {
   /// How far a start has come; says whose fault a failure is.
   enum class Step { plugins, data, listen, running };
 
-  /// `services` outlive the engine.
-  Engine(Plan plan, HostServices services);
+  /// `services` and `log` outlive the engine. `log`: whose levels may be changed while it runs.
+  Engine(Plan plan, HostServices services, StderrLog* log = nullptr);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -44,10 +46,12 @@ class Engine {
   Task<> start_steps();
   Task<> listen();
   void log_plugins(std::string_view kind) const;
+  void tell_plugins();
 
   Plan plan_;
   HostServices services_;
   Log log_;
+  BrokerOperations operations_;
   Step step_ = Step::plugins;
   std::unique_ptr<PluginHost> plugins_;
   std::unique_ptr<KernelBroker> broker_;

@@ -80,7 +80,7 @@ Exit serve(Plan plan, const ConfigSource& source, RealEnvironment& environment, 
            Metrics& metrics, const Signals& signals) {
   const Log log(sink, "broker");
   Shard& control = environment.control();
-  Engine engine(std::move(plan), {environment, sink, metrics});
+  Engine engine(std::move(plan), {environment, sink, metrics}, &sink);
 
   const auto started = block_on(control, [&engine] { return engine.start(); });
   if (!started) {
@@ -124,6 +124,7 @@ Exit run(int argc, char** argv) {
   const LogBeforeFatalSignals log_first(sink);
   raise_open_files_limit(Log(sink, "environment"));
   MetricsRegistry metrics;
+  metrics.gauge("millrace_build_info", "This build", {{"version", MILLRACE_VERSION}}).set(1);
   auto environment = RealEnvironment::start({.shards = shards_of(plan->broker), .workers = 2},
                                             Log(sink, "environment"));
   if (!environment) {

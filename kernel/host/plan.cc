@@ -117,8 +117,11 @@ std::expected<Plan, ConfigErrors> make_plan(const Config& config, const Millrace
     return std::unexpected(std::move(errors));
   }
 
-  Plan plan{
-      std::move(settings->broker), std::move(settings->log), std::move(settings->defaults), {}};
+  Plan plan{.broker = std::move(settings->broker),
+            .log = std::move(settings->log),
+            .defaults = std::move(settings->defaults),
+            .plugins = {},
+            .settings = std::move(settings->facts)};
   for (std::size_t at = 0; at < candidates.size(); ++at) {
     plan.plugins.push_back({std::move(candidates[at].request), *std::move(candidates[at].library),
                             std::move(settings->instances[at].options)});

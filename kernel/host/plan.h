@@ -23,6 +23,7 @@ struct Plan {
   LogSettings log;
   std::map<std::string, std::string> defaults;
   std::vector<PlannedPlugin> plugins;  ///< in the order in which they start
+  std::vector<SettingFact> settings;   ///< every option with its source, by key
 };
 
 /// All that is wrong in one go: plugins that are missing or refused, services that nobody provides,

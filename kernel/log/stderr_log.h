@@ -33,6 +33,7 @@ class StderrLog final : public LogSink {
   void write(LogLevel level, std::string_view subsystem, std::string_view message,
              std::initializer_list<LogField> fields) noexcept override;
 
+  LogLevels levels() const { return *levels_.load(); }
   void set_levels(LogLevels levels);
   /// Whether every line has been handed to stderr. Fit for a signal handler.
   bool idle() const noexcept { return writer_.idle(); }

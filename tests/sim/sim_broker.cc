@@ -25,7 +25,8 @@ Result<kernel::Plan> plan_of(std::vector<std::string> sets) {
 SimBroker::SimBroker(SimWorld& world, SimEnvironment& node, std::vector<std::string> sets)
     : world_(world), node_(node), sets_(std::move(sets)) {
   sets_.insert(sets_.end(), {"broker.data=/data", "transport.kafka.listen=0.0.0.0:9092",
-                             "transport.kafka.advertise=" + node.host() + ":9092"});
+                             "transport.kafka.advertise=" + node.host() + ":9092",
+                             "transport.http.listen=0.0.0.0:9644"});
 }
 
 SimBroker::~SimBroker() { static_cast<void>(stop()); }

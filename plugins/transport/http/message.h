@@ -12,8 +12,8 @@ namespace millrace::http_transport {
 /// What a handler needs of a request. Texts are "" where the request has none.
 struct HttpRequest {
   std::string method;
-  std::string path;  ///< as sent: percent-encoded; without scheme, host and query
-  std::string host;  ///< without the port
+  std::string path;       ///< as sent: percent-encoded; without scheme, host and query
+  std::string host;       ///< without the port
   std::string authority;  ///< the Host field: with the port
   std::string origin;
   std::string content_type;

@@ -25,7 +25,8 @@ inline constexpr MillraceOption declared_options[] = {
     {"connections.max.idle.ms", MILLRACE_OPTION_INTEGER, "ms", "60000", 1, 315'360'000'000, nullptr,
      "A connection without a request for this long is closed.", 0},
     {"request.timeout.ms", MILLRACE_OPTION_INTEGER, "ms", "10000", 1, 3'600'000, nullptr,
-     "A request must have arrived this long after its first byte, and its answer be taken this long "
+     "A request must have arrived this long after its first byte, and its answer be taken this "
+     "long "
      "after it is ready.",
      0},
     {"request.max.bytes", MILLRACE_OPTION_INTEGER, "bytes", "1048576", 1, 0x7fffffff, nullptr,

@@ -4,6 +4,7 @@ a test is right."""
 
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -41,6 +42,7 @@ class Broker(ABC):
     stop_code: int
     """What a clean stop may take, and the exit code it ends with."""
     logs_half_a_request: bool
+    id = 1
 
     def __init__(self, folder: Path, defaults: dict[str, object]):
         folder.mkdir(parents=True, exist_ok=True)
@@ -170,11 +172,18 @@ class Millrace(Broker):
         self.settings = settings or {}
         self.prefix = prefix or PREFIX
 
+    def http_address(self) -> str:
+        """Where the started broker serves HTTP: a port that the system chose."""
+        lines = [line for line in self.log_text().splitlines() if "transport=http" in line]
+        return re.search(r" address=(\S+)", lines[-1])[1]
+
     def command(self) -> list[str]:
         settings = {
             "broker.data": self.folder / "data",
             "transport.kafka.listen": self.address,
+            "transport.http.listen": "127.0.0.1:0",
             "broker.shards": self.shards,
+            "broker.id": self.id,
             **{f'defaults."{key}"': value for key, value in self.defaults.items()},
             **self.settings,
         }

@@ -27,13 +27,13 @@ std::vector<std::string> requests(const Config& config, const std::vector<std::s
   return result;
 }
 
-TEST_F(ConfigTest, EmbeddedDefaultIsABrokerWithOneKafkaTransport) {
+TEST_F(ConfigTest, EmbeddedDefaultIsABrokerThatServesKafkaAndHttp) {
   const auto config = Config::load({});
   ASSERT_TRUE(config);
   EXPECT_THAT(requests(*config, {"gzip", "lz4"}),
               ElementsAre("compression/gzip=gzip", "compression/lz4=lz4",
                           "coordination/standalone=standalone", "storage/filelog=filelog",
-                          "transport/kafka=kafka"));
+                          "transport/http=http", "transport/kafka=kafka"));
   EXPECT_THAT(config->plugin_folders(), IsEmpty());
 
   const auto settings = check({});
@@ -47,6 +47,48 @@ TEST_F(ConfigTest, EmbeddedDefaultIsABrokerWithOneKafkaTransport) {
   EXPECT_EQ(settings->log.format, "text");
   EXPECT_THAT(settings->log.levels, IsEmpty());
   EXPECT_THAT(settings->defaults, IsEmpty());
+}
+
+TEST_F(ConfigTest, AFileThatNamesATransportHasThatOneAlone) {
+  const auto transports_of = [this](const std::string& text, std::vector<std::string> sets) {
+    const auto config = Config::load({.path = write("m.toml", text), .sets = std::move(sets)});
+    return requests(*config, {});
+  };
+  EXPECT_THAT(transports_of("", {}), ::testing::Contains("transport/http=http"));
+  EXPECT_THAT(transports_of("[transport]", {}), ::testing::Contains("transport/http=http"));
+  EXPECT_THAT(transports_of("[transport.kafka]", {}),
+              ::testing::Not(::testing::Contains("transport/http=http")));
+  EXPECT_THAT(transports_of("", {"transport.kafka.listen=127.0.0.1:0"}),
+              ::testing::Not(::testing::Contains("transport/http=http")));
+}
+
+TEST_F(ConfigTest, ASetOfTheEmbeddedDefaultTakesNoTransportAway) {
+  const auto config = Config::load({.path = "", .sets = {"transport.kafka.listen=127.0.0.1:0"}});
+  ASSERT_TRUE(config);
+  EXPECT_THAT(requests(*config, {}), ::testing::Contains("transport/http=http"));
+}
+
+TEST_F(ConfigTest, EveryOptionIsToldWithItsSource) {
+  const auto path =
+      write("m.toml",
+            "[transport.kafka]\nidle = 5\npassword = \"long\"\n"
+            "[defaults]\n\"num.partitions\" = 3\n[log.levels]\nstorage = \"debug\"\n");
+  const auto settings = check({.path = path, .sets = {"broker.data=/tmp/x"}});
+  ASSERT_TRUE(settings) << to_error(settings.error()).detail;
+  const auto fact = [&settings](std::string_view key) {
+    const auto found = std::ranges::find(settings->facts, key, &SettingFact::key);
+    return found == settings->facts.end() ? "none" : found->value + " from " + found->source;
+  };
+  EXPECT_TRUE(std::ranges::is_sorted(settings->facts, {}, &SettingFact::key));
+  EXPECT_EQ(fact("broker.data"), "/tmp/x from --set broker.data=…");
+  EXPECT_EQ(fact("broker.id"), "0 from default");
+  EXPECT_EQ(fact("defaults.\"num.partitions\""), "3 from " + path + ":5:20");
+  EXPECT_EQ(fact("defaults.\"auto.create.topics.enable\""), "true from default");
+  EXPECT_EQ(fact("log.levels.storage"), "debug from " + path + ":7:11");
+  EXPECT_EQ(fact("storage.plugin"), "filelog from default");
+  EXPECT_EQ(fact("transport.kafka.idle"), "5 from " + path + ":2:8");
+  EXPECT_EQ(fact("transport.kafka.allow"), "a,b from default");
+  EXPECT_EQ(fact("transport.kafka.password"), " from " + path + ":3:12");
 }
 
 TEST_F(ConfigTest, DefaultsOfAPluginAreFilledInByType) {

@@ -1,0 +1,39 @@
+// What transports are told of this broker as a running program: <millrace/operations.h>.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include <millrace/operations.h>
+
+namespace millrace::kernel {
+
+class StderrLog;
+
+class BrokerOperations final : public Operations {
+ public:
+  /// `log`, whose levels can be changed, outlives this; nullptr: there is none.
+  BrokerOperations(std::vector<SettingFact> settings, StderrLog* log)
+      : settings_(std::move(settings)), log_(log) {}
+
+  /// Before any transport listens.  [control thread]
+  void set_plugins(std::vector<PluginFact> plugins) { plugins_ = std::move(plugins); }
+  void set_state(State state) noexcept { state_ = state; }
+
+  State state() const noexcept override { return state_; }
+  std::vector<PluginFact> plugins() const override { return plugins_; }
+  std::vector<SettingFact> settings() const override { return settings_; }
+  std::vector<LogLevelFact> log_levels() const override;
+  Result<> set_log_level(std::string_view subsystem, std::optional<LogLevel> level) override;
+
+ private:
+  const std::vector<SettingFact> settings_;
+  StderrLog* const log_;
+  std::vector<PluginFact> plugins_;
+  std::atomic<State> state_ = State::starting;
+  std::mutex levels_mutex_;  // one change at a time
+};
+
+}  // namespace millrace::kernel

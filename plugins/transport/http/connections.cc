@@ -1,0 +1,45 @@
+#include "connections.h"
+
+#include <utility>
+
+namespace millrace::http_transport {
+
+void Connections::adopt(Shard& shard, std::unique_ptr<Stream> stream) {
+  auto pass = gate_.enter();
+  if (!pass) return;  // stopping
+  if (open_.size() >= services_.settings.connections_max) {
+    metrics_.connections_refused.add();
+    if (!std::exchange(refusing_, true)) {
+      services_.log.warning("refusing connections: max.connections are open",
+                            {{"peer", to_string(stream->peer())},
+                             {"max.connections", services_.settings.connections_max}});
+    }
+    return;
+  }
+  refusing_ = false;
+  auto connection = std::make_unique<Connection>(services_, metrics_, std::move(stream));
+  spawn(shard, serve(std::move(connection), *std::move(pass)), "http connection");
+}
+
+Task<> Connections::serve(std::unique_ptr<Connection> connection, Gate::Pass pass) {
+  const auto leave = std::move(pass);
+  open_.insert(connection.get());
+  metrics_.connections.add(1);
+  MR_CO_CHECK(co_await connection->run());
+  open_.erase(connection.get());
+  metrics_.connections.add(-1);
+  connection.reset();
+  co_return {};
+}
+
+Task<> Connections::stop(Duration grace) {
+  for (auto* connection : open_) connection->stop();
+  auto finishing = with_deadline(gate_.close(), grace);
+  const auto finished = co_await std::move(finishing);
+  if (!finished) {
+    for (auto* connection : open_) connection->abort();
+  }
+  co_return co_await gate_.close();
+}
+
+}  // namespace millrace::http_transport

@@ -1,0 +1,35 @@
+// All connections of a listener. They live on one data shard: few, slow and rarely busy, they are
+// not worth spreading.
+#pragma once
+
+#include <memory>
+#include <unordered_set>
+
+#include "connection.h"
+
+namespace millrace::http_transport {
+
+/// [its shard]
+class Connections {
+ public:
+  Connections(const Services& services, TransportMetrics& metrics)
+      : services_(services), metrics_(metrics) {}
+  Connections(const Connections&) = delete;
+  Connections& operator=(const Connections&) = delete;
+
+  /// Serves a stream of `shard` until it ends; closes it when there are too many.
+  void adopt(Shard& shard, std::unique_ptr<Stream> stream);
+  /// Lets answers end until `grace` is over. Completes when no connection is left.
+  Task<> stop(Duration grace);
+
+ private:
+  Task<> serve(std::unique_ptr<Connection> connection, Gate::Pass pass);
+
+  const Services& services_;
+  TransportMetrics& metrics_;
+  std::unordered_set<Connection*> open_;
+  bool refusing_ = false;  // and it was logged
+  Gate gate_;
+};
+
+}  // namespace millrace::http_transport

@@ -1,0 +1,56 @@
+#include "json.h"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+namespace millrace::http_transport {
+namespace {
+
+unsigned status_of(ErrorCode error) {
+  switch (error) {
+    case ErrorCode::unknown_topic_or_partition:
+    case ErrorCode::unknown_topic_id: return 404;
+    case ErrorCode::topic_already_exists: return 409;
+    case ErrorCode::invalid_topic_exception:
+    case ErrorCode::invalid_partitions:
+    case ErrorCode::invalid_replication_factor:
+    case ErrorCode::invalid_replica_assignment:
+    case ErrorCode::invalid_config:
+    case ErrorCode::invalid_request:
+    case ErrorCode::policy_violation: return 400;
+    case ErrorCode::topic_authorization_failed:
+    case ErrorCode::cluster_authorization_failed:
+    case ErrorCode::topic_deletion_disabled: return 403;
+    case ErrorCode::request_timed_out: return 504;
+    default: return is_retriable(error) ? 503 : 500;
+  }
+}
+
+}  // namespace
+
+HttpResponse json_response(const boost::json::value& value, unsigned status) {
+  return {.status = status, .body = boost::json::serialize(value) + '\n'};
+}
+
+HttpResponse error_response(unsigned status, std::string_view error, std::string_view message) {
+  return json_response({{"error", error}, {"message", message}}, status);
+}
+
+HttpResponse error_response(ErrorCode error, std::string_view message) {
+  const auto name = name_of(error);
+  return error_response(status_of(error), name, message.empty() ? name : message);
+}
+
+Result<boost::json::object> read_object(std::string_view body) {
+  boost::json::error_code error;
+  auto value = boost::json::parse(body, error);
+  if (error) {
+    return Error{Errc::invalid_argument, "the body is not JSON: " + error.message()};
+  }
+  if (!value.is_object()) {
+    return Error{Errc::invalid_argument, "expected a JSON object as body, found another value"};
+  }
+  return std::move(value.get_object());
+}
+
+}  // namespace millrace::http_transport

@@ -1,0 +1,95 @@
+// A broker for the server's tests: answers at once with what the test has put there, and keeps what
+// it was asked.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <millrace/admin.h>
+#include <millrace/broker.h>
+#include <millrace/configs.h>
+#include <millrace/operations.h>
+
+namespace millrace::http_transport::testing {
+
+class FakeOperations final : public Operations {
+ public:
+  State state() const noexcept override { return now; }
+  std::vector<PluginFact> plugins() const override { return loaded; }
+  std::vector<SettingFact> settings() const override { return set; }
+  std::vector<LogLevelFact> log_levels() const override;
+  Result<> set_log_level(std::string_view subsystem, std::optional<LogLevel> level) override;
+
+  State now = State::serving;
+  std::vector<PluginFact> loaded;
+  std::vector<SettingFact> set;
+  std::map<std::string, LogLevel, std::less<>> levels{{"", LogLevel::info}};
+};
+
+class FakeAdmin final : public Admin {
+ public:
+  Task<std::vector<TopicCreated>> create_topics(Session&, CreateTopicsRequest request) override;
+  Task<std::vector<TopicDeleted>> delete_topics(Session&, std::vector<TopicName> topics,
+                                                Duration) override;
+  Task<std::vector<TopicGrown>> grow_topics(Session&, GrowTopicsRequest request) override;
+  Task<std::vector<TopicTrimmed>> trim(Session&, TrimRequest) override;
+  Task<TopicPage> describe_topics(Session&, TopicPageRequest) override;
+  Task<std::vector<LogFolder>> describe_log_folders(
+      Session&, std::optional<std::vector<TopicPartitions>>) override;
+  Task<std::vector<TopicProducers>> describe_producers(Session&,
+                                                       std::vector<TopicPartitions>) override;
+
+  std::vector<CreateTopicsRequest> creations;
+  std::vector<std::string> deleted;
+  std::vector<TopicGrowth> grown;
+  std::vector<LogFolder> folders;
+  ErrorCode error = ErrorCode::none;  ///< what changes answer
+  std::string message;
+};
+
+class FakeConfigs final : public Configs {
+ public:
+  Task<std::vector<ConfigsDescribed>> describe(Session&, std::vector<ConfigQuery> queries) override;
+  Task<std::vector<ConfigsAltered>> alter(Session&, AlterConfigsRequest request) override;
+  Task<std::vector<ConfigResource>> list(Session&, std::vector<ConfigResourceType>) override;
+
+  std::vector<ConfigEntry> entries;
+  std::vector<AlterConfigsRequest> alterations;
+  ErrorCode error = ErrorCode::none;
+  std::string message;
+};
+
+/// One broker, "b1", with `topics`; every partition holds offsets 10 to 30 unless it is unknown.
+class FakeBroker final : public Broker {
+ public:
+  std::unique_ptr<Session> open_session(const ClientInfo&) override {
+    return std::make_unique<Session>();
+  }
+  MemoryBudget& memory(Shard&) noexcept override { return memory_; }
+  Call<ProduceAnswer> produce(Session&, ProduceRequest) override;
+  Call<FetchAnswer> fetch(Session&, FetchRequest) override;
+  Task<ListOffsetsAnswer> list_offsets(Session&, ListOffsetsRequest request) override;
+  Task<std::vector<TopicEpochEnds>> epoch_ends(Session&, std::vector<TopicEpochQuery>) override;
+  Task<MetadataAnswer> metadata(Session&, MetadataRequest request) override;
+  Task<InitProducerIdAnswer> init_producer_id(Session&, InitProducerIdRequest) override;
+  Admin& admin() noexcept override { return admin_calls; }
+  Configs& configs() noexcept override { return config_calls; }
+  void* service(std::string_view id) noexcept override {
+    return id == Operations::service_id ? static_cast<Operations*>(&operations) : nullptr;
+  }
+
+  FakeOperations operations;
+  FakeAdmin admin_calls;
+  FakeConfigs config_calls;
+  std::map<std::string, int> topics;  ///< partitions by name
+  bool stopping = false;              ///< calls fail
+  bool slow = false;                  ///< metadata takes an hour
+
+ private:
+  MemoryBudget memory_{1 << 20};
+};
+
+}  // namespace millrace::http_transport::testing
