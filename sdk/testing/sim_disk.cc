@@ -10,6 +10,8 @@ namespace millrace::testing {
 
 namespace {
 
+constexpr std::uint64_t sector_bytes = 512;
+
 // A write, or a truncation to `position`.
 struct FileChange {
   std::uint64_t position = 0;
@@ -104,10 +106,15 @@ void SimInode::crash(SimRandom& random) {
   if (survivors < unsynced.size() && unsynced[survivors].bytes) {
     auto torn = std::move(unsynced[survivors]);
     const auto whole = torn.bytes->size();
-    torn.bytes->resize(whole == 0 ? 0 : random.below(whole));
-    // The size of a file may reach the medium before its bytes do.
-    if (random.one_in(4)) torn.bytes->resize(whole);
+    auto end = torn.position + (whole == 0 ? 0 : random.below(whole));
+    // The size of a file may reach the medium before its bytes do, which come by sectors.
+    const bool size_first = random.one_in(4);
+    if (size_first) end = std::max(torn.position, end - end % sector_bytes);
+    torn.bytes->resize(end - torn.position);
     torn.apply_to(durable_content);
+    if (size_first) {
+      durable_content.resize(std::max(durable_content.size(), torn.position + whole));
+    }
   }
   unsynced.clear();
   content = durable_content;
