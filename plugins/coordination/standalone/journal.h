@@ -16,10 +16,10 @@ namespace millrace::standalone {
 class Journal {
  public:
   /// Reads the file, or makes it; `each` gets the changes of every entry, in order.
-  /// `bytes_cut` of the result: a torn tail that was removed.
   struct Opened {
     std::unique_ptr<Journal> journal;
-    std::uint64_t bytes_cut = 0;
+    std::uint64_t bytes_cut = 0;  ///< a torn tail that was removed
+    bool seal_damaged = false;
   };
   static Result<Opened> open(FileSystem& files, std::string path,
                              const std::function<void(std::vector<Change>)>& each);
@@ -34,6 +34,7 @@ class Journal {
 
  private:
   Journal(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
+  void seal();
 
   FileSystem& files_;
   std::string path_;

@@ -65,6 +65,12 @@ Result<> Standalone::open() {
   MR_TRY(auto opened,
          Journal::open(files, path, [this](std::vector<Change> changes) { tree_.apply(changes); }));
   journal_ = std::move(opened.journal);
+  if (opened.seal_damaged) {
+    log_.warning(
+        "the header of the journal is damaged: whether its last change is whole cannot be "
+        "told; the next change mends it",
+        {{"path", path}});
+  }
   if (opened.bytes_cut > 0) {
     log_.warning("a change that was being written when the broker last died is not kept",
                  {{"path", path}, {"cut_bytes", opened.bytes_cut}});

@@ -5,6 +5,8 @@
 
 #include <millrace/testing/sim_environment.h>
 
+#include "plugins/coordination/standalone/journal_format.h"
+
 namespace millrace::standalone {
 namespace {
 
@@ -41,6 +43,14 @@ class JournalTest : public ::testing::Test {
     ASSERT_TRUE(file && (*file)->truncate(bytes));
   }
 
+  void write(std::uint64_t position, std::string_view content) {
+    auto file = disk.open(path, OpenMode::write);
+    const auto part = as_bytes(content);
+    ASSERT_TRUE(file && (*file)->write_at(position, std::span(&part, 1)));
+  }
+  /// As if the power had gone before a later seal reached the disk.
+  void seal(std::uint64_t bytes) { write(0, encode_header(bytes)); }
+
   SimWorld world{1};
   SimEnvironment& node = world.add_node("b1");
   SimDisk& disk = node.files();
@@ -65,6 +75,7 @@ TEST_F(JournalTest, CutsATornTailWhereverItIsTorn) {
   const auto whole = journal->bytes();
   ASSERT_TRUE(journal->append(set("/b", "two")));
   for (auto bytes = file_bytes() - 1; bytes > whole; --bytes) {
+    seal(whole);
     cut(bytes);
     auto again = open();
     ASSERT_TRUE(again) << to_string(again.error());
@@ -75,23 +86,96 @@ TEST_F(JournalTest, CutsATornTailWhereverItIsTorn) {
   }
 }
 
-// Wherever the damage is: in a length too, which then points behind the end of the file.
-TEST_F(JournalTest, RefusesDamageWithMoreBehindItAndChangesNothing) {
+TEST_F(JournalTest, CutsAnEntryThatLacksASector) {
   auto journal = opened();
   ASSERT_TRUE(journal->append(set("/a", "one")));
-  const auto first_entry_bytes = journal->bytes();
+  const auto whole = journal->bytes();
+  const std::string zeros(512, '\0');
+  for (std::uint64_t sector = 512; sector < 2048; sector += 512) {
+    ASSERT_TRUE(journal->append(set("/b", std::string(2000, 'b'))));
+    seal(whole);
+    write(sector, zeros);
+    auto again = open();
+    ASSERT_TRUE(again) << to_string(again.error());
+    EXPECT_GT(again->bytes_cut, 2000U);
+    EXPECT_EQ(value("/a"), "one");
+    journal = std::move(again->journal);
+  }
+}
+
+TEST_F(JournalTest, KeepsWhatWasAcknowledgedWhereverThePowerGoes) {
+  for (std::uint64_t changes = 1; changes < 400; ++changes) {
+    SimWorld other_world{changes};
+    auto& other_disk = other_world.add_node("b1").files();
+    int acknowledged = -1;
+    {
+      other_disk.crash_after(changes);
+      auto made = Journal::open(other_disk, path, [](auto) {});
+      while (made && made->journal->append(set("/a", std::to_string(acknowledged + 1)))) {
+        ++acknowledged;
+      }
+    }
+    other_disk.crash();
+    other_disk.restart();
+    int found = -1;
+    const auto again = Journal::open(other_disk, path, [&found](std::vector<Change> each) {
+      EXPECT_EQ(each.at(0).now->value, std::to_string(++found));
+    });
+    ASSERT_TRUE(again) << "after " << changes << " changes: " << to_string(again.error());
+    EXPECT_GE(found, acknowledged) << "after " << changes << " changes";
+  }
+}
+
+// Wherever the damage is: in a length too, which then points behind the end of the file.
+TEST_F(JournalTest, RefusesDamageAndChangesNothing) {
+  auto journal = opened();
+  ASSERT_TRUE(journal->append(set("/a", "one")));
+  const auto second_entry = journal->bytes();
   ASSERT_TRUE(journal->append(set("/b", "two")));
   const auto bytes = file_bytes();
-  for (std::uint64_t at = 0; at < first_entry_bytes; ++at) {
-    ASSERT_TRUE(disk.flip_bit(path, at));
-    const auto damaged = open();
-    ASSERT_FALSE(damaged) << "byte " << at;
-    EXPECT_EQ(damaged.error().code, Errc::corrupt);
-    EXPECT_THAT(damaged.error().detail, HasSubstr("the entry at byte 0 is damaged"));
-    EXPECT_EQ(file_bytes(), bytes);
-    ASSERT_TRUE(disk.flip_bit(path, at));
+  // Whether the last entry is known to have been on disk or not.
+  for (const auto sealed : {bytes, second_entry, journal_header_bytes}) {
+    seal(sealed);
+    for (auto at = journal_header_bytes; at < bytes; ++at) {
+      ASSERT_TRUE(disk.flip_bit(path, at));
+      const auto damaged = open();
+      ASSERT_FALSE(damaged) << "byte " << at;
+      EXPECT_EQ(damaged.error().code, Errc::corrupt);
+      const auto entry = at < second_entry ? journal_header_bytes : second_entry;
+      EXPECT_THAT(damaged.error().detail,
+                  HasSubstr(path + ": the entry at byte " + std::to_string(entry) + " is damaged"));
+      EXPECT_EQ(file_bytes(), bytes);
+      ASSERT_TRUE(disk.flip_bit(path, at));
+    }
   }
   EXPECT_TRUE(open());
+}
+
+TEST_F(JournalTest, RefusesAFileThatHasBecomeShorter) {
+  auto journal = opened();
+  ASSERT_TRUE(journal->append(set("/a", "one")));
+  ASSERT_TRUE(journal->append(set("/b", "two")));
+  for (auto bytes = file_bytes(); bytes-- > 0;) {
+    cut(bytes);
+    const auto damaged = open();
+    ASSERT_FALSE(damaged) << bytes << " bytes";
+    EXPECT_EQ(damaged.error().code, Errc::corrupt);
+    EXPECT_EQ(file_bytes(), bytes);
+  }
+}
+
+TEST_F(JournalTest, ReadsOnAndTellsWhenTheSealIsDamaged) {
+  auto journal = opened();
+  ASSERT_TRUE(journal->append(set("/a", "one")));
+  for (std::uint64_t at = 4; at < journal_header_bytes; ++at) {
+    ASSERT_TRUE(disk.flip_bit(path, at));
+    const auto again = open();
+    ASSERT_TRUE(again) << to_string(again.error());
+    EXPECT_TRUE(again->seal_damaged);
+    EXPECT_EQ(value("/a"), "one");
+    ASSERT_TRUE(disk.flip_bit(path, at));
+  }
+  EXPECT_FALSE(open()->seal_damaged);
 }
 
 TEST_F(JournalTest, TakesZerosAtTheEndForATornTail) {
@@ -133,7 +217,7 @@ TEST_F(JournalTest, IsReplacedByOneEntry) {
   auto journal = opened();
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(journal->append(set("/a", std::to_string(i))));
   ASSERT_TRUE(journal->rewrite(set("/a", "99", 99)));
-  EXPECT_LT(file_bytes(), 50U);
+  EXPECT_LT(file_bytes(), 60U);
   ASSERT_TRUE(journal->append(set("/b", "after")));
   journal = opened();
   EXPECT_EQ(value("/a"), "99");
