@@ -122,7 +122,8 @@ Task<FetchAnswer> fetch_all(PartitionMap& partitions, ShardState& home, FetchSes
 }
 
 // The session that a request continues, or why it cannot.
-SessionRef continued(const FetchSessionCache& cache, const FetchRequest& request, ErrorCode& error) {
+SessionRef continued(const FetchSessionCache& cache, const FetchRequest& request,
+                     ErrorCode& error) {
   auto session = cache.find(request.session_id);
   if (!session) {
     error = ErrorCode::fetch_session_id_not_found;
@@ -206,14 +207,13 @@ Call<FetchAnswer> KernelBroker::fetch(Session& session, FetchRequest request) {
   const auto bytes_max = config_.number_of("fetch.max.bytes", 57'671'680);
   request.bytes_max =
       static_cast<std::int32_t>(std::min<std::int64_t>(request.bytes_max, bytes_max));
-  auto [done, answer] = make_pending<FetchAnswer>();
+  auto [resolver, answer] = make_pending<FetchAnswer>();
   auto stop = std::make_shared<Stop>();
-  done.on_abandoned([stop, &asker, &home] {
-    tell(asker, home.shard(), [stop] { stop->cancel(); });
-  });
+  resolver.on_abandoned(
+      [stop, &asker, &home] { tell(asker, home.shard(), [stop] { stop->cancel(); }); });
   tell(asker, home.shard(),
        [this, &home, &asker, at, stop, request = std::move(request),
-        done = std::move(done)]() mutable {
+        done = std::move(resolver)]() mutable {
          spawn(home.shard(),
                run(partitions_, home, fetch_sessions_[at], std::move(request), std::move(stop),
                    asker, std::move(done)),

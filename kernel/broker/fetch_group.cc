@@ -45,7 +45,8 @@ std::shared_ptr<Partition> FetchGroup::find(const Item& item, ErrorCode& error) 
   const auto number = item.wanted.fetch.partition;
   const auto* known = owner_.cluster() ? owner_.cluster()->find(topic) : nullptr;
   if (!known || number < 0 || static_cast<std::size_t>(number) >= known->partitions.size()) {
-    error = topic.name.empty() ? ErrorCode::unknown_topic_id : ErrorCode::unknown_topic_or_partition;
+    error =
+        topic.name.empty() ? ErrorCode::unknown_topic_id : ErrorCode::unknown_topic_or_partition;
     return nullptr;
   }
   auto partition = owner_.find(known->name, number);

@@ -53,7 +53,8 @@ FetchSessionCache::Sessions::iterator FetchSessionCache::who_gives_way(const Fet
 
 // Random, so that a client of an earlier broker does not meet another's session.
 std::int32_t FetchSessionCache::new_id() {
-  const auto numbers = static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()) / shards_;
+  const auto numbers =
+      static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()) / shards_;
   while (true) {
     const auto id = static_cast<std::int32_t>(random_.next() % numbers * shards_ + shard_);
     if (id != 0 && !sessions_.contains(id)) return id;

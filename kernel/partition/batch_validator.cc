@@ -5,6 +5,8 @@
 
 #include <millrace/bytes.h>
 
+#include "kernel/partition/conversion.h"
+
 namespace millrace::kernel {
 
 namespace {
@@ -59,7 +61,7 @@ struct TimeWindow {
 
 // Whether a compressed batch must be opened to know that its records are acceptable.
 bool must_open(const BatchHeader& header, const TopicConfig& config, Timestamp now) {
-  if (config.cleanup_compact) return true;
+  if (config.cleanup_compact || config.message_format < 2) return true;
   if (stored_codec(config, header.compression()) != header.compression()) return true;
   if (config.message_timestamp_type == TimestampType::log_append_time) return false;
   return config.message_timestamp_before_max_ms != TopicConfig::never_ms ||
@@ -104,14 +106,6 @@ std::optional<Refusal> check_shape(const BatchHeader& header, const TopicConfig&
   return std::nullopt;
 }
 
-std::optional<Refusal> check_size(std::size_t bytes, const TopicConfig& config) {
-  if (bytes <= static_cast<std::size_t>(config.max_message_bytes)) return std::nullopt;
-  return Refusal{ErrorCode::message_too_large,
-                 "a batch of " + std::to_string(bytes) + " bytes; max.message.bytes is " +
-                     std::to_string(config.max_message_bytes),
-                 {}};
-}
-
 Checked<Intake> check_legacy(const Buffer& records, const TopicConfig& config,
                              const ProduceFeatures& features) {
   if (!features.legacy_formats) {
@@ -153,7 +147,8 @@ Checked<Intake> check_batch(const Buffer& records, const TopicConfig& config,
   const bool recompresses = stored_codec(config, header->compression()) != header->compression();
   return Intake{.records = records,
                 .header = *header,
-                .needs_worker = recompresses || (compressed && must_open(*header, config, now))};
+                .needs_worker = recompresses || config.message_format < 2 ||
+                                (compressed && must_open(*header, config, now))};
 }
 
 // What a look at every record tells.
@@ -310,6 +305,14 @@ Checked<std::vector<Buffer>> converted(const Buffer& records, const TopicConfig&
 
 }  // namespace
 
+std::optional<Refusal> check_size(std::size_t bytes, const TopicConfig& config) {
+  if (bytes <= static_cast<std::size_t>(config.max_message_bytes)) return std::nullopt;
+  return Refusal{ErrorCode::message_too_large,
+                 "a batch of " + std::to_string(bytes) + " bytes; max.message.bytes is " +
+                     std::to_string(config.max_message_bytes),
+                 {}};
+}
+
 Checked<Intake> check_intake(const std::optional<Buffer>& records, const TopicConfig& config,
                              const ProduceFeatures& features, const Codecs& codecs, Timestamp now) {
   if (!records) return refuse(ErrorCode::invalid_record, "records are null");
@@ -337,6 +340,9 @@ Checked<std::vector<ReadyBatch>> prepare(const Intake& intake, const TopicConfig
     const auto header = read_batch_header(batch);
     MR_ASSERT(header.has_value());  // checked, or made by us
     auto prepared = prepare_batch(batch, *header, config, codecs, now);
+    if (prepared && config.message_format < 2) {
+      prepared = as_message_set(*std::move(prepared), config.message_format, codecs);
+    }
     if (!prepared) return std::unexpected(std::move(prepared.error()));
     ready.push_back(*std::move(prepared));
   }

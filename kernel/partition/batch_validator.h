@@ -1,6 +1,7 @@
 // What a partition accepts from producers, and the form in which it is stored: one V2 batch whose
-// records are numbered from 0, of the topic's codec and timestamp type; message sets V0 and V1 are
-// converted. Pure functions: the same input gives the same answer on any thread.
+// records are numbered from 0, of the topic's codec and timestamp type. Message sets V0 and V1 are
+// converted; so are V2 batches where the topic's message.format.version asks for an old format.
+// Pure functions: the same input gives the same answer on any thread.
 #pragma once
 
 #include <cstdint>
@@ -42,10 +43,15 @@ struct Intake {
 struct ReadyBatch {
   BatchHeader header;
   Buffer body;
+  /// Of an old format, whose magic the header has: what place_message_sets() makes the body of.
+  std::optional<MessageSetBuilder> set;
   /// Distance of the record that has the max timestamp from the base offset; that of the last
   /// record where it is not known.
   std::int32_t max_timestamp_delta = 0;
 };
+
+/// max.message.bytes.
+std::optional<Refusal> check_size(std::size_t bytes, const TopicConfig& config);
 
 /// Size, magic, crc, codec, attributes and counts.  [any thread]
 Checked<Intake> check_intake(const std::optional<Buffer>& records, const TopicConfig& config,

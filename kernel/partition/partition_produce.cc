@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernel/partition/conversion.h"
 #include "kernel/partition/partition.h"
 
 namespace millrace::kernel {
@@ -90,6 +91,13 @@ Task<> Partition::drain() {
       next.done.resolve(prepared.error());
       continue;
     }
+    if (*prepared && (*prepared)->front().set) {
+      prepared = co_await place_sets(**std::move(prepared));
+      if (!prepared) {
+        next.done.resolve(prepared.error());
+        continue;
+      }
+    }
     auto appended = *prepared ? append(**prepared)
                               : Checked<Appended>(std::unexpected(std::move(prepared->error())));
     if (!appended) {
@@ -107,6 +115,15 @@ Task<> Partition::drain() {
   }
   draining_ = false;
   co_return {};
+}
+
+// Nothing else is appended meanwhile: requests stand behind the one that is drained.
+Task<Partition::Prepared> Partition::place_sets(std::vector<ReadyBatch> batches) {
+  auto work = [batches = std::move(batches), base = log_->bounds().end, config = config_,
+               codecs = host_.codecs]() mutable -> Result<Prepared> {
+    return place_message_sets(std::move(batches), base, config, codecs);
+  };
+  co_return co_await on_worker(host_.environment.workers(), std::move(work));
 }
 
 // A batch of an idempotent producer may have been appended before; a request has one such at most.
@@ -156,7 +173,7 @@ Checked<Partition::Appended> Partition::append_new(const std::vector<ReadyBatch>
 }
 
 // Gives the batches their offsets and our epoch, in fresh headers in front of the bodies as they
-// came.
+// came. Message sets of old formats have their offsets already, in their bodies.
 std::vector<BatchParts> Partition::place(const std::vector<ReadyBatch>& batches, Offset base) {
   MutableBuffer headers(batches.size() * batch_header_bytes);
   std::vector<BatchParts> parts;
@@ -165,15 +182,18 @@ std::vector<BatchParts> Partition::place(const std::vector<ReadyBatch>& batches,
     auto header = batch.header;
     header.base_offset = base;
     header.partition_leader_epoch = leader_epoch_;
-    write_batch_header(header, headers.space());
-    headers.filled(batch_header_bytes);
-    parts.push_back(
-        {.header = headers.share(headers.size() - batch_header_bytes, batch_header_bytes),
-         .body = batch.body,
-         .base_offset = base,
-         .last_offset = header.last_offset(),
-         .max_timestamp = header.max_timestamp,
-         .max_timestamp_offset = base + batch.max_timestamp_delta});
+    Buffer front;
+    if (header.magic == 2) {
+      write_batch_header(header, headers.space());
+      headers.filled(batch_header_bytes);
+      front = headers.share(headers.size() - batch_header_bytes, batch_header_bytes);
+    }
+    parts.push_back({.header = std::move(front),
+                     .body = batch.body,
+                     .base_offset = base,
+                     .last_offset = header.last_offset(),
+                     .max_timestamp = header.max_timestamp,
+                     .max_timestamp_offset = base + batch.max_timestamp_delta});
     base = header.last_offset() + 1;
   }
   return parts;

@@ -1,8 +1,10 @@
-// What clients read: batches below the high watermark, and offsets by time.
+// What clients read: batches below the high watermark, in a format that they know, and offsets by
+// time.
 #include <algorithm>
 #include <limits>
 #include <utility>
 
+#include "kernel/partition/conversion.h"
 #include "kernel/partition/partition.h"
 
 namespace millrace::kernel {
@@ -11,6 +13,9 @@ namespace {
 
 // A search by time looks at so much of the log at once.
 constexpr std::uint64_t search_step_bytes = 1UL << 20;
+
+// Old formats are made in memory: so much of a partition at once, and one batch at least.
+constexpr std::uint64_t conversion_step_bytes = 1UL << 20;
 
 PartitionFetched failed(std::int32_t partition, ErrorCode error) {
   return {.partition = partition, .error = error};
@@ -25,8 +30,6 @@ Task<PartitionFetched> Partition::read(PartitionFetch request, ReadContext conte
   if (const auto error = check_epoch(request.current_leader_epoch); error != ErrorCode::none) {
     co_return failed(number, error);
   }
-  // Formats V0 and V1 are what Fetch 0 to 3 asks for.
-  if (context.newest_magic < 2) co_return failed(number, ErrorCode::unsupported_version);
   // KIP-110: a client that cannot know zstd is told so where every batch has it.
   if (!context.zstd && config_.compression_type == CompressionId::zstd) {
     co_return failed(number, ErrorCode::unsupported_compression_type);
@@ -43,16 +46,9 @@ Task<PartitionFetched> Partition::read(PartitionFetch request, ReadContext conte
   if (context.isolation == Isolation::read_committed) {
     fetched.aborted = aborted_.within(request.from, fetched.last_stable);
   }
-  auto records = co_await read_log(request, context);
-  if (!records) {
-    if (records.error().code == Errc::out_of_range) {  // trimmed since we looked
-      co_return failed(number, ErrorCode::offset_out_of_range);
-    }
-    host_.log.error("read failed", {{"partition", to_string(id_)},
-                                    {"offset", request.from.value},
-                                    {"error", to_string(records.error())}});
-    co_return failed(number, ErrorCode::kafka_storage_error);
-  }
+  auto records = co_await (context.newest_magic < 2 ? read_converted(request, context)
+                                                    : read_log(request, context));
+  if (!records) co_return failed(number, read_failure(request, records.error()));
   fetched.records = *std::move(records);
   co_return std::move(fetched);
 }
@@ -68,6 +64,37 @@ Task<Payload> Partition::read_log(PartitionFetch request, ReadContext context) {
     co_return Payload();
   }
   co_return co_await log_->read(wanted);
+}
+
+// In format V0 or V1, which clients ask for that cannot rotate their partitions: each gets a batch
+// however large. Goes on behind batches of which nothing is left.
+Task<Payload> Partition::read_converted(PartitionFetch request, ReadContext context) {
+  const auto limit = readable_end(context.isolation);
+  const auto bytes_max = std::min<std::uint64_t>(
+      {context.bytes_max, static_cast<std::uint64_t>(std::max(request.bytes_max, 0)),
+       conversion_step_bytes});
+  if (context.bytes_max == 0) co_return Payload();
+  for (auto next = request.from; next < limit;) {
+    const ReadRequest step{.from = next, .limit = limit, .bytes_max = bytes_max};
+    MR_CO_TRY(auto batches, co_await log_->read(step));
+    if (batches.empty()) break;
+    auto work = [batches = std::move(batches), magic = context.newest_magic, from = request.from,
+                 codecs = host_.codecs] { return down_convert(batches, magic, from, codecs); };
+    auto converting = on_worker(host_.environment.workers(), std::move(work));
+    MR_CO_TRY(auto converted, co_await std::move(converting));
+    if (!converted.records.empty()) co_return std::move(converted.records);
+    next = converted.next;
+  }
+  co_return Payload();
+}
+
+ErrorCode Partition::read_failure(const PartitionFetch& request, const Error& error) const {
+  if (error.code == Errc::out_of_range) return ErrorCode::offset_out_of_range;  // trimmed meanwhile
+  if (error.code == Errc::unsupported) return ErrorCode::unsupported_compression_type;
+  host_.log.error(
+      "read failed",
+      {{"partition", to_string(id_)}, {"offset", request.from.value}, {"error", to_string(error)}});
+  return error.code == Errc::corrupt ? ErrorCode::corrupt_message : ErrorCode::kafka_storage_error;
 }
 
 void Partition::watch(PartitionWatch& watch, Offset from, Isolation isolation) {

@@ -101,4 +101,24 @@ std::uint32_t crc32(Bytes bytes, std::uint32_t seed) noexcept {
   return ~crc_by_table(ieee, bytes, ~seed);
 }
 
+std::uint32_t xxh32_of_few(Bytes bytes) noexcept {
+  constexpr std::uint32_t prime1 = 2654435761U;
+  constexpr std::uint32_t prime2 = 2246822519U;
+  constexpr std::uint32_t prime3 = 3266489917U;
+  constexpr std::uint32_t prime4 = 668265263U;
+  constexpr std::uint32_t prime5 = 374761393U;
+  MR_ASSERT(bytes.size() < 16);
+  auto hash = prime5 + static_cast<std::uint32_t>(bytes.size());
+  for (; bytes.size() >= 4; bytes = bytes.subspan(4)) {
+    const auto word = std::byteswap(load_be<std::uint32_t>(bytes.data()));
+    hash = std::rotl(hash + word * prime3, 17) * prime4;
+  }
+  for (const auto byte : bytes) {
+    hash = std::rotl(hash + static_cast<std::uint32_t>(byte) * prime5, 11) * prime1;
+  }
+  hash = (hash ^ hash >> 15) * prime2;
+  hash = (hash ^ hash >> 13) * prime3;
+  return hash ^ hash >> 16;
+}
+
 }  // namespace millrace

@@ -134,6 +134,11 @@ std::optional<Bytes> view_of(const std::optional<Buffer>& buffer) {
 
 }  // namespace
 
+CompressionId legacy_compression(Bytes set) noexcept {
+  MR_ASSERT(set.size() > attributes_at);
+  return static_cast<CompressionId>(load_be<std::uint8_t>(set.data() + attributes_at) & codec_bits);
+}
+
 Result<std::vector<LegacyMessage>> open_legacy_entry(const Buffer& set, const Codecs& codecs,
                                                      std::size_t output_bytes_max) {
   MR_TRY(auto message, read_message(set));

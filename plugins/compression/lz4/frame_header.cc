@@ -1,7 +1,6 @@
 #include "frame_header.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <string>
 
@@ -21,29 +20,9 @@ constexpr std::uint8_t has_dictionary = 0x01;
 
 Error corrupt(const std::string& reason) { return {Errc::corrupt, "lz4: " + reason}; }
 
-// XXH32 with seed 0 for inputs below 16 bytes; the format's header checksum is its second byte.
+// The second byte of the hash.
 std::byte header_checksum(Bytes bytes) {
-  constexpr std::uint32_t prime1 = 2654435761U;
-  constexpr std::uint32_t prime2 = 2246822519U;
-  constexpr std::uint32_t prime3 = 3266489917U;
-  constexpr std::uint32_t prime4 = 668265263U;
-  constexpr std::uint32_t prime5 = 374761393U;
-  MR_ASSERT(bytes.size() < 16);
-  auto hash = prime5 + static_cast<std::uint32_t>(bytes.size());
-  for (; bytes.size() >= 4; bytes = bytes.subspan(4)) {
-    std::uint32_t word = 0;
-    for (int i = 3; i >= 0; --i) {
-      word = word << 8 | static_cast<std::uint32_t>(bytes[static_cast<std::size_t>(i)]);
-    }
-    hash = std::rotl(hash + word * prime3, 17) * prime4;
-  }
-  for (const auto byte : bytes) {
-    hash = std::rotl(hash + static_cast<std::uint32_t>(byte) * prime5, 11) * prime1;
-  }
-  hash = (hash ^ hash >> 15) * prime2;
-  hash = (hash ^ hash >> 13) * prime3;
-  hash ^= hash >> 16;
-  return static_cast<std::byte>(hash >> 8 & 0xff);
+  return static_cast<std::byte>(xxh32_of_few(bytes) >> 8 & 0xff);
 }
 
 }  // namespace

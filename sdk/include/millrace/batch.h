@@ -131,6 +131,38 @@ struct LegacyMessage {
 Result<std::vector<LegacyMessage>> open_legacy_entry(const Buffer& set, const Codecs& codecs,
                                                      std::size_t output_bytes_max);
 
+/// Codec of the entry at the front of `set`, which has at least a whole message.
+CompressionId legacy_compression(Bytes set) noexcept;
+
+/// Builds one message set of format V0 or V1: plain messages, or one compressed wrapper.
+class MessageSetBuilder {
+ public:
+  struct Settings {
+    std::int8_t magic = 1;
+    CompressionId compression = CompressionId::none;
+    bool log_append_time = false;  ///< of V1: timestamps are the broker's
+  };
+  explicit MessageSetBuilder(Settings settings) : settings_(settings) {}
+
+  /// Offsets rise.
+  void add(Offset offset, Timestamp timestamp, std::optional<Bytes> key,
+           std::optional<Bytes> value);
+  std::int32_t messages() const noexcept { return messages_; }
+  std::size_t bytes() const noexcept { return set_.size(); }
+  /// Moves every offset up, before it ends.
+  void move_offsets(std::int64_t distance);
+  /// Nothing when nothing was added. The builder is spent.
+  Result<Buffer> finish(const Codecs& codecs) &&;
+
+ private:
+  Settings settings_;
+  std::vector<std::byte> set_;
+  std::int32_t messages_ = 0;
+  Offset first_;
+  Offset last_;
+  Timestamp max_timestamp_;
+};
+
 /// A V0/V1 message set as V2 batches: one per compressed entry, compressed with the codec that it
 /// used; uncompressed entries in a row share one. Offsets are renumbered from 0.
 Result<std::vector<Buffer>> up_convert(const Buffer& message_set, const Codecs& codecs,

@@ -56,5 +56,7 @@ constexpr std::int64_t unzigzag(std::uint64_t n) noexcept {
 std::uint32_t crc32c(Bytes bytes, std::uint32_t seed = 0) noexcept;
 /// CRC-32 (IEEE 802.3), of messages in format V0 and V1.
 std::uint32_t crc32(Bytes bytes, std::uint32_t seed = 0) noexcept;
+/// XXH32 with seed 0, of fewer than 16 bytes: what the headers of LZ4 frames are checked by.
+std::uint32_t xxh32_of_few(Bytes bytes) noexcept;
 
 }  // namespace millrace

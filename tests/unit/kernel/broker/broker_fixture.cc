@@ -130,6 +130,23 @@ Result<FetchAnswer> BrokerTest::fetch(std::size_t shard, FetchRequest request) {
   });
 }
 
+std::shared_ptr<std::optional<Result<FetchAnswer>>> BrokerTest::begin_fetch(std::size_t shard,
+                                                                            FetchRequest request) {
+  auto answer = std::make_shared<std::optional<Result<FetchAnswer>>>();
+  auto wait = [](KernelBroker& broker, Session& session, FetchRequest wanted,
+                 std::shared_ptr<std::optional<Result<FetchAnswer>>> into) -> Task<> {
+    auto call = broker.fetch(session, std::move(wanted));
+    MR_CO_CHECK(co_await call.dispatched);
+    into->emplace(co_await call.done);
+    co_return {};
+  };
+  auto& home = *node_.shards()[shard];
+  home.post([this, &home, wait, shard, request = std::move(request), answer] {
+    spawn(home, wait(*broker_, session(shard), request, answer), "fetch");
+  });
+  return answer;
+}
+
 std::vector<std::string> BrokerTest::values_of(const PartitionFetched& partition) {
   std::vector<std::string> values;
   const auto records = partition.records.flatten();

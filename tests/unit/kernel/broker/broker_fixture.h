@@ -43,6 +43,9 @@ class BrokerTest : public ::testing::Test {
   /// Both stages of a call, from a shard.
   Result<ProduceAnswer> produce(std::size_t shard, ProduceRequest request);
   Result<FetchAnswer> fetch(std::size_t shard, FetchRequest request);
+  /// Begins a fetch and leaves it waiting; the answer appears in the optional.
+  std::shared_ptr<std::optional<Result<FetchAnswer>>> begin_fetch(std::size_t shard,
+                                                                  FetchRequest request);
   /// The values of all records in a fetched partition.
   static std::vector<std::string> values_of(const PartitionFetched& partition);
 

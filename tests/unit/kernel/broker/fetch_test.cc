@@ -6,26 +6,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class FetchTest : public BrokerTest {
- protected:
-  /// Begins a fetch and leaves it waiting; the answer appears in the optional.
-  std::shared_ptr<std::optional<Result<FetchAnswer>>> begin(std::size_t shard,
-                                                            FetchRequest request) {
-    auto answer = std::make_shared<std::optional<Result<FetchAnswer>>>();
-    auto wait = [](KernelBroker& broker, Session& session, FetchRequest wanted,
-                   std::shared_ptr<std::optional<Result<FetchAnswer>>> into) -> Task<> {
-      auto call = broker.fetch(session, std::move(wanted));
-      MR_CO_CHECK(co_await call.dispatched);
-      into->emplace(co_await call.done);
-      co_return {};
-    };
-    auto& home = *node_.shards()[shard];
-    home.post([this, &home, wait, shard, request = std::move(request), answer] {
-      spawn(home, wait(*broker_, session(shard), request, answer), "fetch");
-    });
-    return answer;
-  }
-};
+class FetchTest : public BrokerTest {};
 
 TEST_F(FetchTest, WaitsForBytesAndIsWokenFromEitherShard) {
   create("orders", 2);
@@ -35,7 +16,7 @@ TEST_F(FetchTest, WaitsForBytesAndIsWokenFromEitherShard) {
         fetch_request("orders", {{.partition = 0, .from = from}, {.partition = 1, .from = from}});
     request.wait_max = seconds(30);
     if (grows == 1) request.topics[0].partitions[0].from = Offset{1};
-    const auto answer = begin(0, std::move(request));
+    const auto answer = begin_fetch(0, std::move(request));
     world_.run_for(seconds(2));
     EXPECT_FALSE(*answer);
     ASSERT_TRUE(produce(1, produce_request("orders", {grows}, "now")));
@@ -54,7 +35,7 @@ TEST_F(FetchTest, ALongPollOfAThousandPartitionsIsWokenByOne) {
   }
   auto request = fetch_request("many", partitions);
   request.wait_max = seconds(30);
-  const auto answer = begin(0, std::move(request));
+  const auto answer = begin_fetch(0, std::move(request));
   world_.run_for(seconds(2));
   EXPECT_FALSE(*answer);
   ASSERT_TRUE(produce(0, produce_request("many", {777}, "one")));
@@ -83,7 +64,7 @@ TEST_F(FetchTest, WaitsForBytesMinNotJustForAny) {
       "orders", {{.partition = 0, .from = Offset{0}}, {.partition = 1, .from = Offset{0}}});
   request.wait_max = seconds(30);
   request.bytes_min = 1000;
-  const auto answer = begin(0, std::move(request));
+  const auto answer = begin_fetch(0, std::move(request));
   ASSERT_TRUE(produce(0, produce_request("orders", {0}, std::string(400, 'a'))));
   world_.run_for(seconds(2));
   EXPECT_FALSE(*answer);
@@ -107,7 +88,7 @@ TEST_F(FetchTest, ShowsNothingBeyondTheHighWatermark) {
 
   auto request = fetch_request("orders", {{.partition = 0, .from = Offset{1}}});
   request.wait_max = seconds(30);
-  const auto answer = begin(0, std::move(request));
+  const auto answer = begin_fetch(0, std::move(request));
   world_.run_for(seconds(2));
   EXPECT_FALSE(*answer);
   ASSERT_TRUE(world_.run(node_.control(), [&] { return broker_->hold_high_watermark(id, false); }));
@@ -155,7 +136,7 @@ TEST_F(FetchTest, APollWhoseTopicIsDeletedEnds) {
   create("orders", 1);
   auto request = fetch_request("orders", {{.partition = 0, .from = Offset{0}}});
   request.wait_max = seconds(30);
-  const auto answer = begin(0, std::move(request));
+  const auto answer = begin_fetch(0, std::move(request));
   world_.run_for(seconds(1));
   const std::vector<TopicName> names{{"orders", {}}};
   ASSERT_TRUE(
@@ -169,24 +150,11 @@ TEST_F(FetchTest, APollEndsBeforeTheBrokerIsClosed) {
   auto request = fetch_request(
       "orders", {{.partition = 0, .from = Offset{0}}, {.partition = 1, .from = Offset{0}}});
   request.wait_max = seconds(30);
-  const auto answer = begin(0, std::move(request));
+  const auto answer = begin_fetch(0, std::move(request));
   world_.run_for(seconds(1));
   ASSERT_FALSE(*answer);
   restart();
   EXPECT_TRUE(answer->has_value());
-}
-
-TEST_F(FetchTest, ASessionIsNotKept) {
-  create("orders", 1);
-  auto request = fetch_request("orders", {{.partition = 0, .from = Offset{0}}});
-  request.session_epoch = 0;  // asks for one
-  const auto opened = fetch(0, request);
-  ASSERT_TRUE(opened);
-  EXPECT_EQ(opened->error, ErrorCode::none);
-  EXPECT_EQ(opened->session_id, 0);
-  request.session_id = 12;
-  request.session_epoch = 1;
-  EXPECT_EQ(fetch(0, request)->error, ErrorCode::fetch_session_id_not_found);
 }
 
 }  // namespace

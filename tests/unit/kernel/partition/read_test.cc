@@ -27,9 +27,15 @@ class ReadTest : public testing::PartitionFixture {
     open();
     for (int i = 0; i < 3; ++i) produce(batch({.values = {"a", "b"}}));
   }
-  std::shared_ptr<FetchWaiter> waiter() {
-    return std::make_shared<FetchWaiter>(environment.shard());
-  }
+  /// Counts what it is told.
+  struct Watch final : PartitionWatch {
+    int changes = 0;
+    bool readable = false;
+    void on_change(bool more) override {
+      ++changes;
+      readable |= more;
+    }
+  };
 };
 
 TEST_F(ReadTest, AnswersWholeBatchesFromTheOneThatHoldsTheOffset) {
@@ -132,48 +138,69 @@ TEST_F(ReadTest, AFailedReadIsAStorageError) {
   EXPECT_EQ(fetch(0).error, ErrorCode::offset_out_of_range);
 }
 
-TEST_F(ReadTest, AWaiterIsWokenWhenTheHighWatermarkPasses) {
+TEST_F(ReadTest, AWatchIsToldWhenTheHighWatermarkPasses) {
   open();
-  const auto waiting = waiter();
-  partition->add_waiter({0}, Isolation::read_uncommitted, waiting);
+  Watch watch;
+  partition->watch(watch, {0}, Isolation::read_uncommitted);
   partition->hold_high_watermark(true);
   begin_produce(batch());
   environment.run();
-  EXPECT_FALSE(waiting->notified());
+  EXPECT_EQ(watch.changes, 0);
   partition->hold_high_watermark(false);
-  EXPECT_TRUE(waiting->notified());
+  EXPECT_TRUE(watch.readable);
+  produce(batch());
+  EXPECT_EQ(watch.changes, 1) << "told once that there is more";
 }
 
-TEST_F(ReadTest, AWaiterIsWokenAtOnceByWhatIsThere) {
+TEST_F(ReadTest, AWatchIsToldAtOnceOfWhatIsThere) {
   open();
   produce(batch());
-  const auto behind = waiter();
-  partition->add_waiter({0}, Isolation::read_uncommitted, behind);
-  EXPECT_TRUE(behind->notified());
-  const auto at_end = waiter();
-  partition->add_waiter({1}, Isolation::read_uncommitted, at_end);
-  EXPECT_FALSE(at_end->notified());
+  Watch behind;
+  partition->watch(behind, {0}, Isolation::read_uncommitted);
+  EXPECT_TRUE(behind.readable);
+  Watch at_end;
+  partition->watch(at_end, {1}, Isolation::read_uncommitted);
+  EXPECT_EQ(at_end.changes, 0);
 }
 
-TEST_F(ReadTest, AForgottenWaiterIsLeftAlone) {
+TEST_F(ReadTest, AWatchHearsOfMovesShortOfWhatItWaitsFor) {
   open();
-  const auto forgotten = waiter();
-  const auto kept = waiter();
-  partition->add_waiter({0}, Isolation::read_uncommitted, forgotten);
-  partition->add_waiter({0}, Isolation::read_uncommitted, kept);
-  partition->remove_waiter(*forgotten);
+  Watch watch;
+  partition->watch(watch, {1}, Isolation::read_uncommitted);
   produce(batch());
-  EXPECT_FALSE(forgotten->notified());
-  EXPECT_TRUE(kept->notified());
+  EXPECT_EQ(watch.changes, 1);
+  EXPECT_FALSE(watch.readable);
+  produce(batch());
+  EXPECT_EQ(watch.changes, 2);
+  EXPECT_TRUE(watch.readable);
 }
 
-TEST_F(ReadTest, ClosingWakesWaitersAndRefusesReads) {
+TEST_F(ReadTest, AStoppedWatchIsLeftAlone) {
+  open();
+  Watch first;
+  Watch stopped;
+  Watch last;
+  for (auto* watch : {&first, &stopped, &last}) {
+    partition->watch(*watch, {0}, Isolation::read_uncommitted);
+  }
+  stopped.stop();
+  {
+    Watch gone;
+    partition->watch(gone, {0}, Isolation::read_uncommitted);
+  }
+  produce(batch());
+  EXPECT_TRUE(first.readable);
+  EXPECT_EQ(stopped.changes, 0);
+  EXPECT_TRUE(last.readable);
+}
+
+TEST_F(ReadTest, ClosingTellsWatchesAndRefusesReads) {
   open();
   produce(batch());
-  const auto waiting = waiter();
-  partition->add_waiter({1}, Isolation::read_uncommitted, waiting);
+  Watch watch;
+  partition->watch(watch, {1}, Isolation::read_uncommitted);
   ASSERT_TRUE(run(partition->close()));
-  EXPECT_TRUE(waiting->notified());
+  EXPECT_TRUE(watch.readable);
   EXPECT_EQ(fetch(0).error, ErrorCode::not_leader_or_follower);
   EXPECT_EQ(find(-1).error, ErrorCode::not_leader_or_follower);
 }

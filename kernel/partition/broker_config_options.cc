@@ -1,0 +1,174 @@
+// The table of a broker's settings: those of Kafka 4 that do something here, or that tools look for
+// and have a true answer. Sorted by name.
+#include <algorithm>
+#include <string_view>
+
+#include "kernel/partition/config_rows.h"
+
+namespace millrace::kernel {
+
+namespace {
+
+using namespace config_rows;
+
+constexpr BrokerOption broker_table[] = {
+    {text("advertised.listeners", nullptr, nullptr,
+          "Where clients find this broker; set as transport.NAME.advertise.",
+          config_list | config_fact)},
+    {flag("auto.create.topics.enable", "true",
+          "Whether a topic that a client names and nobody has is created.")},
+    {number("broker.id", nullptr, "-1", -1, int32_max, "This broker's number; set as broker.id.",
+            config_fact)},
+    {text("broker.rack", nullptr, nullptr, "Where this broker stands; set as broker.rack.",
+          config_fact)},
+    {number("compression.gzip.level", nullptr, "-1", -1, 9, "Default of the topics' setting.",
+            config_dynamic)},
+    {number("compression.lz4.level", nullptr, "9", 1, 17, "Default of the topics' setting.",
+            config_dynamic)},
+    {text("compression.type", "producer", codec_choices, "Default of the topics' setting.",
+          config_dynamic)},
+    {number("compression.zstd.level", nullptr, "3", -131072, 22, "Default of the topics' setting.",
+            config_dynamic)},
+    {number("default.replication.factor", "replicas", "1", 1, int32_max,
+            "Replicas of a topic that does not say how many.")},
+    {flag("delete.topic.enable", "true", "Whether topics may be deleted.")},
+    {number("fetch.max.bytes", "bytes", "57671680", 1024, int32_max,
+            "The most that one fetch answers, whatever its client asks for.")},
+    {number("follower.replication.throttled.rate", "bytes/s", forever, 0, int64_max,
+            "Bytes per second that throttled replicas fetch; set by tools that move replicas.",
+            config_dynamic | config_only_when_set)},
+    {number("leader.replication.throttled.rate", "bytes/s", forever, 0, int64_max,
+            "Bytes per second that leaders send to throttled replicas; set by tools that move "
+            "replicas.",
+            config_dynamic | config_only_when_set)},
+    {text("listeners", nullptr, nullptr, "Where this broker listens; set as transport.NAME.listen.",
+          config_list | config_fact)},
+    {number("log.cleaner.delete.retention.ms", "ms", "86400000", 0, int64_max,
+            "Default of delete.retention.ms.", config_dynamic)},
+    {number("log.cleaner.max.compaction.lag.ms", "ms", forever, 1, int64_max,
+            "Default of max.compaction.lag.ms.", config_dynamic)},
+    {ratio("log.cleaner.min.cleanable.ratio", "0.5", "Default of min.cleanable.dirty.ratio.",
+           config_dynamic)},
+    {number("log.cleaner.min.compaction.lag.ms", "ms", "0", 0, int64_max,
+            "Default of min.compaction.lag.ms.", config_dynamic)},
+    {text("log.cleanup.policy", "delete", cleanup_choices, "Default of cleanup.policy.",
+          config_list | config_dynamic)},
+    {text("log.dirs", nullptr, nullptr, "Where logs are kept; set as broker.data.",
+          config_list | config_fact)},
+    {number("log.flush.interval.messages", "records", forever, 1, int64_max,
+            "Default of flush.messages.", config_dynamic)},
+    {number("log.flush.interval.ms", "ms", nullptr, 0, int64_max, "Default of flush.ms.",
+            config_dynamic),
+     "log.flush.scheduler.interval.ms"},
+    {number("log.flush.scheduler.interval.ms", "ms", forever, 0, int64_max,
+            "Default of flush.ms where log.flush.interval.ms is not set.")},
+    {number("log.index.interval.bytes", "bytes", "4096", 0, int32_max,
+            "Default of index.interval.bytes.", config_dynamic)},
+    {number("log.index.size.max.bytes", "bytes", "10485760", 4, int32_max,
+            "Default of segment.index.bytes.", config_dynamic)},
+    {number("log.local.retention.bytes", "bytes", "-2", -2, int64_max,
+            "Default of local.retention.bytes.", config_dynamic)},
+    {number("log.local.retention.ms", "ms", "-2", -2, int64_max, "Default of local.retention.ms.",
+            config_dynamic)},
+    {flag("log.message.downconversion.enable", "true",
+          "Accepted for old configurations; has no effect.", config_only_when_set)},
+    {text("log.message.format.version", "3.0-IV1", nullptr, "Default of message.format.version.",
+          config_only_when_set)},
+    {number("log.message.timestamp.after.max.ms", "ms", "3600000", 0, int64_max,
+            "Default of message.timestamp.after.max.ms.", config_dynamic)},
+    {number("log.message.timestamp.before.max.ms", "ms", forever, 0, int64_max,
+            "Default of message.timestamp.before.max.ms.", config_dynamic)},
+    {number("log.message.timestamp.difference.max.ms", "ms", forever, 0, int64_max,
+            "Default of message.timestamp.difference.max.ms.", config_only_when_set)},
+    {text("log.message.timestamp.type", "CreateTime", timestamp_choices,
+          "Default of message.timestamp.type.", config_dynamic)},
+    {flag("log.preallocate", "false", "Default of preallocate.", config_dynamic)},
+    {number("log.remote.copy.lag.bytes", "bytes", "-1", -2, int64_max,
+            "Default of remote.copy.lag.bytes.", config_dynamic)},
+    {number("log.remote.copy.lag.ms", "ms", "0", -2, int64_max, "Default of remote.copy.lag.ms.",
+            config_dynamic)},
+    {number("log.retention.bytes", "bytes", "-1", -1, int64_max, "Default of retention.bytes.",
+            config_dynamic)},
+    {number("log.retention.check.interval.ms", "ms", "300000", 1, int64_max,
+            "How often the broker looks for segments to remove.")},
+    {number("log.retention.hours", "hours", "168", -1, int32_max,
+            "Default of retention.ms where neither log.retention.ms nor .minutes is set.")},
+    {number("log.retention.minutes", "minutes", nullptr, -1, int32_max,
+            "Default of retention.ms where log.retention.ms is not set."),
+     "log.retention.hours"},
+    {number("log.retention.ms", "ms", nullptr, -1, int64_max, "Default of retention.ms.",
+            config_dynamic),
+     "log.retention.minutes"},
+    {number("log.roll.hours", "hours", "168", 1, int32_max,
+            "Default of segment.ms where log.roll.ms is not set.")},
+    {number("log.roll.jitter.hours", "hours", "0", 0, int32_max,
+            "Default of segment.jitter.ms where log.roll.jitter.ms is not set.")},
+    {number("log.roll.jitter.ms", "ms", nullptr, 0, int64_max, "Default of segment.jitter.ms.",
+            config_dynamic),
+     "log.roll.jitter.hours"},
+    {number("log.roll.ms", "ms", nullptr, 1, int64_max, "Default of segment.ms.", config_dynamic),
+     "log.roll.hours"},
+    {number("log.segment.bytes", "bytes", "1073741824", 14, int32_max, "Default of segment.bytes.",
+            config_dynamic)},
+    {number("log.segment.delete.delay.ms", "ms", "60000", 0, int64_max,
+            "Default of file.delete.delay.ms.", config_dynamic)},
+    {number("max.decompressed.message.bytes", "bytes", "2147483639", 1, int32_max,
+            "Default of the topics' setting.", config_dynamic)},
+    {number("max.incremental.fetch.session.cache.slots", "sessions", "1000", 0, int32_max,
+            "Fetch sessions that are kept, all shards together.")},
+    {number("message.max.bytes", "bytes", "1048588", 0, int32_max, "Default of max.message.bytes.",
+            config_dynamic)},
+    {number("min.insync.replicas", "replicas", "1", 1, int32_max, "Default of the topics' setting.",
+            config_dynamic)},
+    {number("node.id", nullptr, "-1", -1, int32_max, "This broker's number, as in broker.id.",
+            config_fact)},
+    {number("num.partitions", "partitions", "1", 1, int32_max,
+            "Partitions of a topic that does not say how many.")},
+    {number("producer.id.expiration.ms", "ms", "86400000", 1, int32_max,
+            "How long an idle idempotent producer is remembered.", config_dynamic)},
+    {number(
+        "replica.alter.log.dirs.io.max.bytes.per.second", "bytes/s", forever, 0, int64_max,
+        "Bytes per second that a replica moves between folders; set by tools that move replicas.",
+        config_dynamic | config_only_when_set)},
+    {flag("unclean.leader.election.enable", "false", "Default of the topics' setting.",
+          config_dynamic)},
+};
+
+std::vector<MillraceOption> all_defaults() {
+  std::vector<MillraceOption> all;
+  for (const auto& broker : broker_table) {
+    if (!broker.has(config_fact)) all.push_back(broker.option);
+  }
+  for (const auto& topic : topic_options()) {
+    if (find_broker_option(topic.option.name)) continue;
+    all.push_back(topic.option);
+    if (topic.synonyms[0].name) all.back().default_value = nullptr;  // absent, its synonyms decide
+  }
+  // Texts of a list are checked one by one, when all settings are.
+  for (auto& option : all) {
+    if (option.choices && std::string_view(option.choices) == cleanup_choices) {
+      option.choices = nullptr;
+    }
+  }
+  std::ranges::sort(all, {}, [](const MillraceOption& o) { return std::string_view(o.name); });
+  all.push_back({});
+  return all;
+}
+
+}  // namespace
+
+std::span<const BrokerOption> broker_config_options() noexcept { return broker_table; }
+
+const BrokerOption* find_broker_option(std::string_view name) noexcept {
+  const auto* found = std::ranges::find(broker_table, name, [](const BrokerOption& broker) {
+    return std::string_view(broker.option.name);
+  });
+  return found == std::end(broker_table) ? nullptr : found;
+}
+
+const MillraceOption* broker_defaults() noexcept {
+  static const std::vector<MillraceOption> all = all_defaults();
+  return all.data();
+}
+
+}  // namespace millrace::kernel
