@@ -84,7 +84,11 @@ Task<std::vector<SizeFound>> sizes_on(ShardState& state, std::optional<Wanted> w
         {id.topic,
          {.partition = id.partition,
           .bytes = partition->bytes(),
-          .offset_lag = std::max<std::int64_t>(offsets.high_watermark - offsets.end, 0)}});
+          .offset_lag = std::max<std::int64_t>(offsets.high_watermark - offsets.end, 0),
+          .log_start = offsets.log_start,
+          .last_stable = offsets.last_stable,
+          .high_watermark = offsets.high_watermark,
+          .end = offsets.end}});
   }
   co_return std::move(found);
 }

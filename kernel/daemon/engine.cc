@@ -73,7 +73,12 @@ Task<> Engine::listen() {
   for (const auto& [name, transport] : plugins_->transports()) {
     auto endpoint = co_await transport->listen(*broker_);
     if (!endpoint) {
-      co_return Error{endpoint.error().code, "transport." + name + ": " + endpoint.error().detail};
+      auto [code, detail] = std::move(endpoint).error();
+      detail = "transport." + name + ": " + std::move(detail);
+      if (code == Errc::conflict) {
+        detail += "; end what listens there, or set transport." + name + ".listen";
+      }
+      co_return Error{code, std::move(detail)};
     }
     listening_.push_back(transport);
     endpoint->listener = name;

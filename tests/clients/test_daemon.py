@@ -125,9 +125,20 @@ def test_a_data_folder_that_cannot_be_made():
 def test_a_port_in_use(broker, tmp_path):
     broker.start()
     second = daemon("--set", f"broker.data={tmp_path / 'other'}",
-                    "--set", f"transport.kafka.listen={broker.address}")
+                    "--set", f"transport.kafka.listen={broker.address}",
+                    "--set", "transport.http.listen=127.0.0.1:0")
     assert second.returncode == UNAVAILABLE
     assert broker.address in second.stderr
+
+
+def test_the_http_port_in_use(broker, tmp_path):
+    broker.start()
+    second = daemon("--set", f"broker.data={tmp_path / 'other'}",
+                    "--set", "transport.kafka.listen=127.0.0.1:0",
+                    "--set", f"transport.http.listen={broker.http_address()}")
+    assert second.returncode == UNAVAILABLE
+    assert f"transport.http: listen on {broker.http_address()}" in second.stderr
+    assert "set transport.http.listen" in second.stderr
 
 
 def test_a_plugin_that_does_not_fit_ends_the_start(tmp_path):

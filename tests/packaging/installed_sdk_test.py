@@ -116,6 +116,7 @@ class InstalledSdkTest(unittest.TestCase):
                 [self.prefix / "bin" / "millraced",
                  "--set", f"broker.data={data}/data",
                  "--set", "transport.kafka.listen=127.0.0.1:0",
+                 "--set", "transport.http.listen=127.0.0.1:0",
                  "--set", f'plugins.path=["{plugins}"]',
                  "--set", "compression.deflate.level=9"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,

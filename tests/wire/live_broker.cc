@@ -110,8 +110,13 @@ Result<std::unique_ptr<BrokerProcess>> BrokerProcess::start(
 
 Result<> BrokerProcess::spawn(const std::string& program,
                               const std::vector<std::string>& settings) {
-  std::vector<std::string> words{program, "--set", "broker.data=" + folder_ + "/data", "--set",
-                                 "transport.kafka.listen=127.0.0.1:0"};
+  std::vector<std::string> words{program,
+                                 "--set",
+                                 "broker.data=" + folder_ + "/data",
+                                 "--set",
+                                 "transport.kafka.listen=127.0.0.1:0",
+                                 "--set",
+                                 "transport.http.listen=127.0.0.1:0"};
   for (const auto& setting : settings) {
     words.emplace_back("--set");
     words.push_back(setting);

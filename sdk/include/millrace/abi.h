@@ -47,7 +47,7 @@ struct MillraceDescriptor {
 /// "MRPL"
 #define MILLRACE_MAGIC 0x4d52504cU
 #define MILLRACE_ABI_MAJOR 1
-#define MILLRACE_ABI_MINOR 5
+#define MILLRACE_ABI_MINOR 6
 #define MILLRACE_DESCRIPTOR_SYMBOL "millrace_plugin_v1"
 
 #define MILLRACE_DETAIL_STRING2(x) #x

@@ -107,6 +107,10 @@ struct PartitionSize {
   std::int32_t partition = -1;
   std::uint64_t bytes = 0;
   std::int64_t offset_lag = 0;  ///< how far the log's end is behind the high watermark
+  Offset log_start;
+  Offset last_stable;
+  Offset high_watermark;
+  Offset end;
 };
 struct TopicSizes {
   std::string topic;
