@@ -13,8 +13,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// How often a turn runs what became ready by what it ran, before the network gets its share.
-constexpr int rounds_max = 16;
+// How long a turn runs what became ready by what it ran, before the network gets its share.
+constexpr Duration turn_max = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -71,7 +71,8 @@ void EventLoop::report(std::string_view task, const Error& error) noexcept {
 void EventLoop::run() {
   adopt();
   while (!stopping_) {
-    for (int round = 0; round < rounds_max && run_ready(); ++round) {
+    const auto turn_end = now() + turn_max;
+    while (run_ready() && now() < turn_end) {
     }
     if (has_ready()) {
       asio_->context.poll();

@@ -1,13 +1,17 @@
 #include "kernel/env/event_loop.h"
 
+#include <sys/eventfd.h>
+
 #include <atomic>
 #include <future>
 #include <latch>
+#include <memory>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "environment_fixture.h"
+#include "kernel/env/descriptor.h"
 
 namespace millrace::kernel {
 namespace {
@@ -144,6 +148,35 @@ TEST_F(EventLoopTest, AYieldingLoopStarvesNobody) {
     co_return {};
   };
   EXPECT_TRUE(run(shard(), [&] { return spin(rung); }));
+}
+
+struct SlowJobs {
+  int run = 0;
+  bool enough = false;
+
+  static void next(Shard& here, std::shared_ptr<SlowJobs> jobs) {
+    if (jobs->enough || jobs->run == 100) return;
+    ++jobs->run;
+    const auto end = here.now() + std::chrono::milliseconds(2);
+    while (here.now() < end) {
+    }
+    here.post([&here, jobs] { next(here, jobs); });
+  }
+};
+
+TEST_F(EventLoopTest, SlowJobsKeepNoSocketWaiting) {
+  auto wait = []() -> Task<int> {
+    Shard& here = co_await this_shard();
+    Descriptor ready(dynamic_cast<EventLoop&>(here), ::eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC));
+    const auto jobs = std::make_shared<SlowJobs>();
+    SlowJobs::next(here, jobs);
+    MR_CO_CHECK(co_await ready.readable());
+    jobs->enough = true;
+    co_return jobs->run;
+  };
+  const auto run_before = run(shard(), wait);
+  ASSERT_TRUE(run_before);
+  EXPECT_LE(*run_before, 3);
 }
 
 // ---- stopping ----
