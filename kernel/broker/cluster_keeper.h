@@ -46,6 +46,7 @@ class ClusterKeeper {
  private:
   Task<> load_cluster_id();
   Task<> become_controller();
+  Task<> load_broker_configs();
 
   BrokerParts& parts_;
   const BrokerConfig& config_;

@@ -1,13 +1,16 @@
 // Settings of topics and brokers: described from the state that every shard has, changed on the
-// control thread.
+// control thread, and then in effect on every open partition before the change is answered.
 #pragma once
 
+#include <expected>
+#include <string>
 #include <vector>
 
 #include <millrace/configs.h>
 
 #include "kernel/broker/broker_parts.h"
 #include "kernel/broker/cluster_keeper.h"
+#include "kernel/broker/config_changes.h"
 #include "kernel/broker/partitions.h"
 
 namespace millrace::kernel {
@@ -25,10 +28,19 @@ class KernelConfigs final : public Configs {
                                          std::vector<ConfigResourceType> types) override;
 
  private:
-  [[maybe_unused]] BrokerParts& parts_;
-  [[maybe_unused]] const BrokerConfig& config_;
-  [[maybe_unused]] PartitionMap& partitions_;
-  [[maybe_unused]] ClusterKeeper& cluster_;
+  ConfigsDescribed describe_one(const ConfigQuery& query, const ClusterState& cluster) const;
+
+  // [control thread]
+  Task<ConfigsAltered> alter_one(ConfigAlteration alteration, bool validate_only);
+  Task<std::optional<ConfigRefusal>> alter_topic(ConfigAlteration alteration, bool validate_only);
+  Task<std::optional<ConfigRefusal>> alter_broker(ConfigAlteration alteration, bool validate_only);
+  Task<> store(std::string key, ConfigMap configs);
+  Task<> apply_to(std::shared_ptr<const TopicState> topic);
+
+  BrokerParts& parts_;
+  const BrokerConfig& config_;
+  PartitionMap& partitions_;
+  ClusterKeeper& cluster_;
 };
 
 }  // namespace millrace::kernel

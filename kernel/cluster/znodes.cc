@@ -69,6 +69,9 @@ std::string topic(std::string_view name) { return std::string(topics) + "/" + st
 std::string topic_config(std::string_view name) {
   return std::string(topic_configs) + "/" + std::string(name);
 }
+std::string broker_config(std::string_view broker) {
+  return std::string(broker_configs) + "/" + std::string(broker);
+}
 std::string delete_topic(std::string_view name) {
   return std::string(delete_topics) + "/" + std::string(name);
 }
@@ -174,20 +177,23 @@ Result<TopicState> decode_topic(std::string_view name, std::string_view text) {
   return state;
 }
 
-std::string encode_topic_config(const std::map<std::string, std::string>& configs) {
+std::string encode_configs(const std::map<std::string, std::string>& configs) {
   json::object values;
   for (const auto& [name, value] : configs) values[name] = value;
   return json::serialize(json::object{{"version", 1}, {"config", std::move(values)}});
 }
 
-Result<std::map<std::string, std::string>> decode_topic_config(std::string_view text) {
-  MR_TRY(const auto object, parse_object(topic_configs, text));
+Result<std::map<std::string, std::string>> decode_configs(std::string_view key,
+                                                          std::string_view text) {
+  MR_TRY(const auto object, parse_object(key, text));
   const auto* values = object.if_contains("config");
-  if (!values || !values->is_object()) return malformed(topic_configs, text);
+  if (!values || !values->is_object()) return malformed(key, text);
   std::map<std::string, std::string> configs;
   for (const auto& member : values->get_object()) {
-    if (!member.value().is_string()) return malformed(topic_configs, text);
-    configs.emplace(member.key(), member.value().get_string());
+    // Kafka writes texts; what somebody else wrote is taken as it would read.
+    const auto& value = member.value();
+    configs.emplace(member.key(),
+                    value.is_string() ? std::string(value.get_string()) : json::serialize(value));
   }
   return configs;
 }

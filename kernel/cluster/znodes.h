@@ -19,12 +19,15 @@ inline constexpr std::string_view controller_epoch = "/controller_epoch";
 inline constexpr std::string_view broker_ids = "/brokers/ids";
 inline constexpr std::string_view topics = "/brokers/topics";
 inline constexpr std::string_view topic_configs = "/config/topics";
+inline constexpr std::string_view broker_configs = "/config/brokers";
 inline constexpr std::string_view delete_topics = "/admin/delete_topics";
 inline constexpr std::string_view producer_id_block = "/latest_producer_id_block";
 
 std::string broker(std::int32_t id);
 std::string topic(std::string_view name);
 std::string topic_config(std::string_view name);
+/// `broker` is an id, or all_brokers_key.
+std::string broker_config(std::string_view broker);
 std::string delete_topic(std::string_view name);
 std::string partitions(std::string_view name);
 std::string partition_state(std::string_view name, std::int32_t partition);
@@ -42,8 +45,11 @@ Result<BrokerState> decode_broker(std::int32_t id, std::string_view text);
 std::string encode_topic(const TopicState& state);
 Result<TopicState> decode_topic(std::string_view name, std::string_view text);
 
-std::string encode_topic_config(const std::map<std::string, std::string>& configs);
-Result<std::map<std::string, std::string>> decode_topic_config(std::string_view text);
+/// Settings of a topic or a broker.
+std::string encode_configs(const std::map<std::string, std::string>& configs);
+/// `key` is where they stand, for the error.
+Result<std::map<std::string, std::string>> decode_configs(std::string_view key,
+                                                          std::string_view text);
 
 std::string encode_partition_state(const PartitionState& state, std::int32_t controller_epoch);
 /// Fills leader, leader epoch and in-sync replicas of `into`.

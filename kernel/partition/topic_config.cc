@@ -1,157 +1,41 @@
 #include "kernel/partition/topic_config.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <string_view>
 
 namespace millrace::kernel {
 
 namespace {
 
-// Where a setting's value comes from, as KIP-226 numbers it.
-enum class Source : std::int8_t { topic = 1, broker = 4, fallback = 5 };
+constexpr std::string_view producer_expiration = "producer.id.expiration.ms";
 
-struct Setting {
-  std::string value;
-  Source source = Source::fallback;
-  std::string key;  // as the one who set it wrote it
-};
-
-Error refused(std::string_view key, std::string_view value, std::string_view allowed) {
-  std::string detail = "Invalid value ";
-  detail.append(value).append(" for configuration ").append(key).append(": ").append(allowed);
-  return {Errc::invalid_argument, std::move(detail)};
-}
-
-std::string bounds_of(const MillraceOption& option) {
-  return "a number from " + std::to_string(option.minimum) + " to " +
-         std::to_string(option.maximum) + " is expected";
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-std::optional<std::int64_t> parse_integer(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-std::optional<double> parse_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) {
-    return std::nullopt;
-  }
-  return value;
-}
-
-// Checks `value` against `option`, as which it was set under `key`.
-Result<> check(const MillraceOption& option, std::string_view key, std::string_view value) {
-  switch (option.type) {
-    case MILLRACE_OPTION_INTEGER: {
-      const auto number = parse_integer(value);
-      if (!number || *number < option.minimum || *number > option.maximum) {
-        return refused(key, value, bounds_of(option));
-      }
-      return {};
-    }
-    case MILLRACE_OPTION_NUMBER: {
-      const auto number = parse_number(value);
-      if (!number || *number < static_cast<double>(option.minimum) ||
-          *number > static_cast<double>(option.maximum)) {
-        return refused(key, value, bounds_of(option));
-      }
-      return {};
-    }
-    case MILLRACE_OPTION_BOOLEAN:
-      if (value != "true" && value != "false") {
-        return refused(key, value, "\"true\" or \"false\" is expected");
-      }
-      return {};
-    default: break;
-  }
-  if (!option.choices) return {};
-  for (std::string_view left = option.choices; !left.empty();) {
-    const auto bar = left.find('|');
-    if (left.substr(0, bar) == value) return {};
-    left = bar == std::string_view::npos ? std::string_view() : left.substr(bar + 1);
-  }
-  return refused(key, value, std::string("one of ") + option.choices + " is expected");
-}
-
-// A broker-level value in the topic's unit; "-1" hours stay -1.
-Result<std::string> scaled(const std::string& key, const std::string& value, std::int64_t factor) {
-  if (factor == 1) return std::string(trimmed(value));
-  const auto number = parse_integer(trimmed(value));
-  if (!number) return refused(key, value, "a number is expected");
-  if (*number < 0) return std::string("-1");
+// A broker's value in the topic's unit; "-1" hours stay -1.
+std::string scaled(std::int64_t number, std::int64_t factor) {
+  if (number < 0) return "-1";
   std::int64_t product = 0;
-  if (__builtin_mul_overflow(*number, factor, &product)) {
-    return std::to_string(TopicConfig::never_ms);
-  }
+  if (__builtin_mul_overflow(number, factor, &product)) product = TopicConfig::never_ms;
   return std::to_string(product);
 }
 
-Result<Setting> setting_of(const TopicOption& topic, const ConfigMap& defaults,
-                           const ConfigMap& overrides) {
-  const std::string name = topic.option.name;
-  if (const auto own = overrides.find(name); own != overrides.end()) {
-    return Setting{std::string(trimmed(own->second)), Source::topic, name};
-  }
-  if (const auto same = defaults.find(name); same != defaults.end()) {
-    return Setting{std::string(trimmed(same->second)), Source::broker, name};
-  }
+// The value under `name`, if it is set and can be used.
+std::optional<std::string> usable(const ConfigOption& option, std::string_view name,
+                                  const ConfigMap& values) {
+  const auto found = values.find(std::string(name));
+  if (found == values.end() || !check_value(option, found->second)) return std::nullopt;
+  return normal_value(option, found->second);
+}
+
+std::optional<std::string> set_value(const TopicOption& topic, const ConfigMap& defaults,
+                                     const ConfigMap& overrides) {
+  if (auto own = usable(topic, topic.option.name, overrides)) return own;
+  if (auto same = usable(topic, topic.option.name, defaults)) return same;
   for (const auto& synonym : topic.synonyms) {
     if (!synonym.name) break;
-    const auto found = defaults.find(synonym.name);
-    if (found == defaults.end()) continue;
-    MR_TRY(auto value, scaled(found->first, found->second, synonym.factor));
-    return Setting{std::move(value), Source::broker, found->first};
+    auto value = usable(*find_broker_option(synonym.name), synonym.name, defaults);
+    if (value && synonym.factor != 1) value = scaled(*integer_of(*value), synonym.factor);
+    if (value) return value;
   }
-  return Setting{topic.option.default_value, Source::fallback, name};
-}
-
-// Values of all topic settings by name, each checked against its option.
-Result<std::map<std::string_view, Setting>> settings(const ConfigMap& defaults,
-                                                     const ConfigMap& overrides) {
-  for (const auto& [name, value] : overrides) {
-    const auto known = std::ranges::any_of(
-        topic_options(), [&name](const TopicOption& topic) { return name == topic.option.name; });
-    if (!known) return Error{Errc::invalid_argument, "Unknown topic config name: " + name};
-  }
-  std::map<std::string_view, Setting> all;
-  for (const auto& topic : topic_options()) {
-    MR_TRY(auto setting, setting_of(topic, defaults, overrides));
-    MR_CHECK(check(topic.option, setting.key, setting.value));
-    all.emplace(topic.option.name, std::move(setting));
-  }
-  return all;
-}
-
-Result<> parse_cleanup(const Setting& setting, TopicConfig& config) {
-  config.cleanup_compact = false;
-  config.cleanup_delete = false;
-  std::string_view left = setting.value;
-  while (true) {
-    const auto comma = left.find(',');
-    const auto policy = trimmed(left.substr(0, comma));
-    if (policy == "compact") {
-      config.cleanup_compact = true;
-    } else if (policy == "delete") {
-      config.cleanup_delete = true;
-    } else {
-      return refused(setting.key, setting.value,
-                     "\"delete\", \"compact\" or \"compact,delete\" is expected");
-    }
-    if (comma == std::string_view::npos) return {};
-    left.remove_prefix(comma + 1);
-  }
+  return std::nullopt;
 }
 
 std::optional<CompressionId> codec_named(std::string_view name) {
@@ -163,60 +47,128 @@ std::optional<CompressionId> codec_named(std::string_view name) {
   return std::nullopt;  // "producer": the choices have been checked
 }
 
+/// Typed access to the settings of one topic.
+class Values {
+ public:
+  Values(const ConfigMap& defaults, const ConfigMap& overrides)
+      : defaults_(defaults), overrides_(overrides) {}
+
+  std::optional<std::string> set(std::string_view name) const {
+    return set_value(*find_topic_option(name), defaults_, overrides_);
+  }
+  std::string text(std::string_view name) const {
+    return effective_value(*find_topic_option(name), defaults_, overrides_);
+  }
+  std::int64_t integer(std::string_view name) const { return *integer_of(text(name)); }
+  double number(std::string_view name) const { return *number_of(text(name)); }
+  bool yes(std::string_view name) const { return text(name) == "true"; }
+  bool lists(std::string_view name, std::string_view value) const {
+    const auto all = text(name);
+    return std::ranges::count(list_of(all), value) > 0;
+  }
+
+ private:
+  const ConfigMap& defaults_;
+  const ConfigMap& overrides_;
+};
+
+// One setting until Kafka 3, which counts where its two successors are not set.
+void read_timestamp_bounds(const Values& values, TopicConfig& config) {
+  constexpr std::string_view after = "message.timestamp.after.max.ms";
+  constexpr std::string_view before = "message.timestamp.before.max.ms";
+  config.message_timestamp_after_max_ms = values.integer(after);
+  config.message_timestamp_before_max_ms = values.integer(before);
+  const auto difference = values.set("message.timestamp.difference.max.ms");
+  if (!difference) return;
+  if (!values.set(after)) config.message_timestamp_after_max_ms = *integer_of(*difference);
+  if (!values.set(before)) config.message_timestamp_before_max_ms = *integer_of(*difference);
+}
+
 }  // namespace
 
-Result<TopicConfig> TopicConfig::parse(const ConfigMap& defaults, const ConfigMap& overrides) {
-  MR_TRY(const auto all, settings(defaults, overrides));
-  const auto integer = [&all](std::string_view name) { return *parse_integer(all.at(name).value); };
-  const auto yes = [&all](std::string_view name) { return all.at(name).value == "true"; };
+Result<> check_together(const TopicConfig& config) {
+  if (config.min_compaction_lag_ms <= config.max_compaction_lag_ms) return {};
+  return Error{Errc::invalid_argument, "conflict topic config setting min.compaction.lag.ms (" +
+                                           std::to_string(config.min_compaction_lag_ms) +
+                                           ") > max.compaction.lag.ms (" +
+                                           std::to_string(config.max_compaction_lag_ms) + ")"};
+}
 
-  TopicConfig config;
-  MR_CHECK(parse_cleanup(all.at("cleanup.policy"), config));
-  config.compression_type = codec_named(all.at("compression.type").value);
-  config.delete_retention_ms = integer("delete.retention.ms");
-  config.file_delete_delay_ms = integer("file.delete.delay.ms");
-  config.flush_messages = integer("flush.messages");
-  config.flush_ms = integer("flush.ms");
-  config.index_interval_bytes = integer("index.interval.bytes");
-  config.max_compaction_lag_ms = integer("max.compaction.lag.ms");
-  config.max_message_bytes = integer("max.message.bytes");
-  config.message_timestamp_type = all.at("message.timestamp.type").value == "LogAppendTime"
-                                      ? TimestampType::log_append_time
-                                      : TimestampType::create_time;
-  config.message_timestamp_after_max_ms = integer("message.timestamp.after.max.ms");
-  config.message_timestamp_before_max_ms = integer("message.timestamp.before.max.ms");
-  config.min_cleanable_dirty_ratio = *parse_number(all.at("min.cleanable.dirty.ratio").value);
-  config.min_compaction_lag_ms = integer("min.compaction.lag.ms");
-  config.min_insync_replicas = integer("min.insync.replicas");
-  config.preallocate = yes("preallocate");
-  config.retention_bytes = integer("retention.bytes");
-  config.retention_ms = integer("retention.ms");
-  config.segment_bytes = integer("segment.bytes");
-  config.segment_index_bytes = integer("segment.index.bytes");
-  config.segment_jitter_ms = integer("segment.jitter.ms");
-  config.segment_ms = integer("segment.ms");
-  config.unclean_leader_election_enable = yes("unclean.leader.election.enable");
+std::string effective_value(const TopicOption& topic, const ConfigMap& defaults,
+                            const ConfigMap& overrides) {
+  return set_value(topic, defaults, overrides).value_or(topic.option.default_value);
+}
 
-  constexpr std::string_view expiration = "producer.id.expiration.ms";
-  if (const auto found = defaults.find(std::string(expiration)); found != defaults.end()) {
-    const auto value = parse_integer(found->second);
-    if (!value || *value < 1) return refused(expiration, found->second, "at least 1 is expected");
-    config.producer_id_expiration_ms = *value;
+std::vector<Error> topic_config_problems(const ConfigMap& overrides) {
+  std::vector<Error> problems;
+  for (const auto& [name, value] : overrides) {
+    const auto* option = find_topic_option(name);
+    if (!option) {
+      problems.push_back({Errc::invalid_argument, "Unknown topic config name: " + name});
+    } else if (auto checked = check_value(*option, value); !checked) {
+      problems.push_back(std::move(checked).error());
+    }
   }
+  return problems;
+}
+
+std::vector<Error> broker_config_problems(const ConfigMap& defaults) {
+  std::vector<Error> problems;
+  for (const auto& [name, value] : defaults) {
+    const ConfigOption* option = find_broker_option(name);
+    if (!option) option = find_topic_option(name);
+    if (!option) {
+      problems.push_back({Errc::invalid_argument, "Unknown broker config name: " + name});
+    } else if (auto checked = check_value(*option, value); !checked) {
+      problems.push_back(std::move(checked).error());
+    }
+  }
+  return problems;
+}
+
+Result<TopicConfig> TopicConfig::parse(const ConfigMap& defaults, const ConfigMap& overrides) {
+  auto problems = topic_config_problems(overrides);
+  std::ranges::move(broker_config_problems(defaults), std::back_inserter(problems));
+  if (!problems.empty()) return std::move(problems.front());
+  const auto config = load(defaults, overrides);
+  MR_CHECK(check_together(config));
   return config;
 }
 
-std::vector<ConfigEntry> TopicConfig::describe(const ConfigMap& defaults,
-                                              const ConfigMap& overrides) {
-  std::vector<ConfigEntry> described;
-  for (const auto& topic : topic_options()) {
-    auto setting = setting_of(topic, defaults, overrides);
-    if (!setting) continue;  // a broker value that start-up refuses
-    described.push_back({.name = topic.option.name,
-                         .value = std::move(setting->value),
-                         .source = static_cast<ConfigSource>(setting->source)});
-  }
-  return described;
+TopicConfig TopicConfig::load(const ConfigMap& defaults, const ConfigMap& overrides) {
+  const Values values(defaults, overrides);
+  TopicConfig config;
+  config.cleanup_compact = values.lists("cleanup.policy", "compact");
+  config.cleanup_delete = values.lists("cleanup.policy", "delete");
+  config.compression_type = codec_named(values.text("compression.type"));
+  config.delete_retention_ms = values.integer("delete.retention.ms");
+  config.file_delete_delay_ms = values.integer("file.delete.delay.ms");
+  config.flush_messages = values.integer("flush.messages");
+  config.flush_ms = values.integer("flush.ms");
+  config.index_interval_bytes = values.integer("index.interval.bytes");
+  config.max_compaction_lag_ms = values.integer("max.compaction.lag.ms");
+  config.max_message_bytes = values.integer("max.message.bytes");
+  config.message_timestamp_type = values.text("message.timestamp.type") == "LogAppendTime"
+                                      ? TimestampType::log_append_time
+                                      : TimestampType::create_time;
+  read_timestamp_bounds(values, config);
+  config.message_format = *record_format_of(values.text("message.format.version"));
+  config.min_cleanable_dirty_ratio = values.number("min.cleanable.dirty.ratio");
+  config.min_compaction_lag_ms = values.integer("min.compaction.lag.ms");
+  config.min_insync_replicas = values.integer("min.insync.replicas");
+  config.preallocate = values.yes("preallocate");
+  config.retention_bytes = values.integer("retention.bytes");
+  config.retention_ms = values.integer("retention.ms");
+  config.segment_bytes = values.integer("segment.bytes");
+  config.segment_index_bytes = values.integer("segment.index.bytes");
+  config.segment_jitter_ms = values.integer("segment.jitter.ms");
+  config.segment_ms = values.integer("segment.ms");
+  config.unclean_leader_election_enable = values.yes("unclean.leader.election.enable");
+
+  const auto expiration =
+      usable(*find_broker_option(producer_expiration), producer_expiration, defaults);
+  if (expiration) config.producer_id_expiration_ms = *integer_of(*expiration);
+  return config;
 }
 
 LogOptions TopicConfig::log_options(const Uuid& topic_id) const {

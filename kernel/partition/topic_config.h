@@ -1,44 +1,20 @@
-// The settings of a topic, under Kafka's names and units, and the broker-wide settings of
-// `[defaults]`. One table says name, type, default, bounds and help of each; parsing, checking,
-// describing and the reference page are made from it.
+// The settings of one topic as they are used: typed, with what is inherited from the broker filled
+// in.
 #pragma once
 
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include <millrace/admin.h>
-#include <millrace/options.h>
 #include <millrace/result.h>
 #include <millrace/storage.h>
 #include <millrace/types.h>
 
+#include "kernel/partition/config_options.h"
+
 namespace millrace::kernel {
-
-/// Settings by name, values as text.
-using ConfigMap = std::map<std::string, std::string>;
-
-/// The keys allowed in `[defaults]`: broker settings, and every topic setting under its own name.
-/// Ends with an entry whose name is null. Topic settings have no default here: where one is absent,
-/// its broker-level synonyms count.  [any thread]
-const MillraceOption* broker_defaults() noexcept;
-
-/// A setting of one topic. What is not set for the topic comes from the broker: from the same name
-/// in `[defaults]`, else from the first synonym that is set, else it has its default.
-struct TopicOption {
-  MillraceOption option;
-  /// A broker-level name and how many of the topic's unit make one of its own.
-  struct Synonym {
-    const char* name = nullptr;
-    std::int64_t factor = 1;
-  };
-  Synonym synonyms[3];  ///< strongest first; unused ones have no name
-};
-std::span<const TopicOption> topic_options() noexcept;
 
 enum class TimestampType : std::uint8_t { create_time, log_append_time };
 
@@ -60,6 +36,7 @@ struct TopicConfig {
   TimestampType message_timestamp_type = TimestampType::create_time;
   std::int64_t message_timestamp_after_max_ms = 3'600'000;
   std::int64_t message_timestamp_before_max_ms = never_ms;
+  std::int8_t message_format = 2;  ///< of what is stored: message.format.version
   double min_cleanable_dirty_ratio = 0.5;
   std::int64_t min_compaction_lag_ms = 0;
   std::int64_t min_insync_replicas = 1;
@@ -74,14 +51,25 @@ struct TopicConfig {
   /// Broker-wide: how long an idle idempotent producer is remembered.
   std::int64_t producer_id_expiration_ms = 86'400'000;
 
-  /// `defaults` are what `[defaults]` sets, `overrides` what is set for the topic.
-  /// Errc::invalid_argument names key, value and what is allowed.
+  /// `defaults` are the broker's settings, `overrides` what is set for the topic.
+  /// Errc::invalid_argument names setting, value and what is allowed.
   static Result<TopicConfig> parse(const ConfigMap& defaults, const ConfigMap& overrides);
 
-  /// Every topic setting with its value and where that comes from, in the order of the names.
-  static std::vector<ConfigEntry> describe(const ConfigMap& defaults, const ConfigMap& overrides);
+  /// As parse(), but takes what cannot be used for not set: whatever is stored, a topic opens.
+  static TopicConfig load(const ConfigMap& defaults, const ConfigMap& overrides);
 
   LogOptions log_options(const Uuid& topic_id) const;
 };
+
+/// What cannot be used of `overrides` and of `defaults`: unknown names, values that are refused.
+std::vector<Error> topic_config_problems(const ConfigMap& overrides);
+std::vector<Error> broker_config_problems(const ConfigMap& defaults);
+
+/// What is wrong with settings that are each right.
+Result<> check_together(const TopicConfig& config);
+
+/// The value of a topic setting that counts, in its own unit.
+std::string effective_value(const TopicOption& topic, const ConfigMap& defaults,
+                            const ConfigMap& overrides);
 
 }  // namespace millrace::kernel

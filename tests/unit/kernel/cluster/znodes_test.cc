@@ -67,7 +67,7 @@ TEST(ZnodesTest, WritesWhatItReads) {
   EXPECT_EQ(broker_again->rack, "r1");
 
   const std::map<std::string, std::string> configs{{"retention.ms", "5"}, {"cleanup.policy", "x"}};
-  EXPECT_EQ(*znodes::decode_topic_config(znodes::encode_topic_config(configs)), configs);
+  EXPECT_EQ(*znodes::decode_configs("key", znodes::encode_configs(configs)), configs);
 
   const auto block = znodes::decode_producer_ids(
       znodes::encode_producer_ids({.broker = 2, .first = 3000, .last = 3999}));

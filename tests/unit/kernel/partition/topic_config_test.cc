@@ -1,7 +1,9 @@
 #include "kernel/partition/topic_config.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,12 +25,6 @@ std::string refused(const ConfigMap& overrides, const ConfigMap& defaults = {}) 
   if (config) return {};
   EXPECT_EQ(config.error().code, Errc::invalid_argument);
   return config.error().detail;
-}
-
-const ConfigEntry& info_of(const std::vector<ConfigEntry>& all, std::string_view name) {
-  const auto found = std::ranges::find(all, name, &ConfigEntry::name);
-  EXPECT_NE(found, all.end()) << name;
-  return *found;
 }
 
 // The struct's defaults and the table's are two statements of the same thing.
@@ -103,37 +99,84 @@ TEST(TopicConfigTest, ReadsEveryKindOfValue) {
   EXPECT_EQ(parsed({}, {{"compression.type", "producer"}}).compression_type, std::nullopt);
 }
 
-TEST(TopicConfigTest, WhatIsWrongIsNamed) {
+TEST(TopicConfigTest, WhatIsWrongIsToldInKafkasWords) {
   EXPECT_EQ(refused({{"retention.ms", "soon"}}),
-            "Invalid value soon for configuration retention.ms: a number from -1 to "
-            "9223372036854775807 is expected");
-  EXPECT_THAT(refused({{"retention.ms", "-2"}}), HasSubstr("retention.ms"));
-  EXPECT_THAT(refused({{"retention.ms", "1e3"}}), HasSubstr("1e3"));
-  EXPECT_THAT(refused({{"segment.bytes", "2147483648"}}), HasSubstr("to 2147483647"));
-  EXPECT_THAT(refused({{"min.cleanable.dirty.ratio", "1.5"}}), HasSubstr("from 0 to 1"));
-  EXPECT_THAT(refused({{"preallocate", "yes"}}), HasSubstr("\"true\" or \"false\""));
-  EXPECT_THAT(refused({{"compression.type", "brotli"}}), HasSubstr("uncompressed|zstd|lz4"));
-  EXPECT_THAT(refused({{"cleanup.policy", "compact,remove"}}), HasSubstr("compact,remove"));
-  EXPECT_THAT(refused({{"cleanup.policy", ""}}), HasSubstr("cleanup.policy"));
-  EXPECT_THAT(refused({{"remote.storage.enable", "true"}}), HasSubstr("remote.storage.enable"));
+            "Invalid value soon for configuration retention.ms: Not a number of type LONG");
+  EXPECT_EQ(refused({{"retention.ms", "-2"}}),
+            "Invalid value -2 for configuration retention.ms: Value must be at least -1");
+  EXPECT_EQ(refused({{"segment.bytes", "2147483648"}}),
+            "Invalid value 2147483648 for configuration segment.bytes: Not a number of type INT");
+  EXPECT_EQ(refused({{"min.cleanable.dirty.ratio", "1.5"}}),
+            "Invalid value 1.5 for configuration min.cleanable.dirty.ratio: "
+            "Value must be no more than 1");
+  EXPECT_EQ(refused({{"preallocate", "yes"}}),
+            "Invalid value yes for configuration preallocate: "
+            "Expected value to be either true or false");
+  EXPECT_EQ(refused({{"compression.type", "brotli"}}),
+            "Invalid value brotli for configuration compression.type: "
+            "String must be one of: uncompressed, zstd, lz4, snappy, gzip, producer");
+  EXPECT_EQ(refused({{"cleanup.policy", "compact,remove"}}),
+            "Invalid value remove for configuration cleanup.policy: "
+            "String must be one of: compact, delete");
   EXPECT_EQ(refused({{"retention", "1"}}), "Unknown topic config name: retention");
+  EXPECT_EQ(refused({{"min.compaction.lag.ms", "10"}, {"max.compaction.lag.ms", "5"}}),
+            "conflict topic config setting min.compaction.lag.ms (10) > max.compaction.lag.ms (5)");
+  for (const auto* bad : {"", "1e3", "1 2", "0x10", "--1", "+-1"}) {
+    EXPECT_THAT(refused({{"retention.ms", bad}}), HasSubstr("Not a number")) << bad;
+  }
+  EXPECT_THAT(refused({{"compression.gzip.level", "0"}}), HasSubstr("between 1 and 9"));
+  EXPECT_THAT(refused({{"remote.storage.enable", "true"}}), HasSubstr("remote.storage.enable"));
+  EXPECT_THAT(refused({{"message.format.version", "new"}}), HasSubstr("message.format.version"));
+  EXPECT_THAT(refused({{"leader.replication.throttled.replicas", "1"}}), HasSubstr("partition"));
   EXPECT_THAT(refused({}, {{"log.retention.hours", "week"}}), HasSubstr("log.retention.hours"));
   EXPECT_THAT(refused({}, {{"message.max.bytes", "-5"}}), HasSubstr("message.max.bytes"));
+  EXPECT_THAT(refused({}, {{"log.cleanup.policy", "keep"}}), HasSubstr("log.cleanup.policy"));
   EXPECT_THAT(refused({}, {{"producer.id.expiration.ms", "0"}}), HasSubstr("producer.id"));
 }
 
-TEST(TopicConfigTest, DescribesValuesAndWhereTheyComeFrom) {
-  const auto all = TopicConfig::describe({{"log.roll.hours", "1"}, {"retention.bytes", "99"}},
-                                         {{"retention.ms", "5"}});
-  EXPECT_EQ(all.size(), topic_options().size());
-  EXPECT_TRUE(std::ranges::is_sorted(all, {}, &ConfigEntry::name));
-  EXPECT_EQ(info_of(all, "retention.ms").value, "5");
-  EXPECT_EQ(info_of(all, "retention.ms").source, ConfigSource::topic);
-  EXPECT_EQ(info_of(all, "segment.ms").value, "3600000");
-  EXPECT_EQ(info_of(all, "segment.ms").source, ConfigSource::static_broker);
-  EXPECT_EQ(info_of(all, "retention.bytes").value, "99");
-  EXPECT_EQ(info_of(all, "max.message.bytes").value, "1048588");
-  EXPECT_EQ(info_of(all, "max.message.bytes").source, ConfigSource::fallback);
+TEST(TopicConfigTest, WhatIsStoredAndCannotBeUsedIsAsIfNotSet) {
+  const ConfigMap broker{{"log.retention.ms", "soon"}, {"log.retention.hours", "2"}};
+  const ConfigMap topic{{"retention.ms", "x"}, {"cleanup.policy", "keep"}, {"no.such", "1"}};
+  const auto config = TopicConfig::load(broker, topic);
+  EXPECT_EQ(config.retention_ms, 2 * 3'600'000);
+  EXPECT_TRUE(config.cleanup_delete);
+  EXPECT_EQ(topic_config_problems(topic).size(), 3U);
+  EXPECT_EQ(broker_config_problems(broker).size(), 1U);
+  EXPECT_EQ(TopicConfig::load(broker, {{"retention.ms", "5"}}).retention_ms, 5);
+}
+
+TEST(TopicConfigTest, OldTimestampBoundCountsWhereItsSuccessorsAreNotSet) {
+  const ConfigMap old{{"message.timestamp.difference.max.ms", "7"}};
+  EXPECT_EQ(parsed({}, old).message_timestamp_after_max_ms, 7);
+  EXPECT_EQ(parsed({}, old).message_timestamp_before_max_ms, 7);
+  auto both = old;
+  both["message.timestamp.after.max.ms"] = "9";
+  EXPECT_EQ(parsed({}, both).message_timestamp_after_max_ms, 9);
+  EXPECT_EQ(parsed({}, both).message_timestamp_before_max_ms, 7);
+}
+
+TEST(TopicConfigTest, AReleaseNamesTheRecordFormatThatItStores) {
+  const std::pair<const char*, int> releases[] = {{"0.8.2", 0},  {"0.9.0", 0},  {"0.10.0-IV1", 1},
+                                                  {"0.10.2", 1}, {"0.11.0", 2}, {"1.1-IV0", 2},
+                                                  {"2.8", 2},    {"3.0-IV1", 2}};
+  for (const auto& [release, format] : releases) {
+    EXPECT_EQ(record_format_of(release), format) << release;
+    EXPECT_EQ(parsed({}, {{"message.format.version", release}}).message_format, format);
+  }
+  for (const auto* bad : {"", "2", "2.x", "latest", "-1.0", "1.2.3.4.5", "."}) {
+    EXPECT_EQ(record_format_of(bad), std::nullopt) << bad;
+  }
+}
+
+TEST(TopicConfigTest, ValuesAreShownInOneForm) {
+  const auto shown = [](const char* name, const char* value) {
+    return normal_value(*find_topic_option(name), value);
+  };
+  EXPECT_EQ(shown("retention.ms", " +007 "), "7");
+  EXPECT_EQ(shown("preallocate", "TRUE"), "true");
+  EXPECT_EQ(shown("cleanup.policy", " compact , delete"), "compact,delete");
+  EXPECT_EQ(shown("compression.type", " lz4"), "lz4");
+  EXPECT_EQ(shown("retention.ms", "soon"), "soon");
 }
 
 TEST(TopicConfigTest, TheTablesFitTogether) {
@@ -142,15 +185,22 @@ TEST(TopicConfigTest, TheTablesFitTogether) {
     EXPECT_TRUE(broker.insert(option->name).second) << option->name << " is listed twice";
     EXPECT_NE(option->help, nullptr);
   }
+  const auto name_of = [](const ConfigOption& one) { return std::string_view(one.option.name); };
+  EXPECT_TRUE(std::ranges::is_sorted(topic_options(), {}, name_of));
+  EXPECT_TRUE(std::ranges::is_sorted(broker_config_options(), {}, name_of));
   for (const auto& topic : topic_options()) {
     EXPECT_TRUE(broker.contains(topic.option.name));
-    EXPECT_NE(topic.option.default_value, nullptr) << topic.option.name;
+    ASSERT_NE(topic.option.default_value, nullptr) << topic.option.name;
+    EXPECT_TRUE(check_value(topic, topic.option.default_value)) << topic.option.name;
     for (const auto& synonym : topic.synonyms) {
-      if (synonym.name) EXPECT_TRUE(broker.contains(synonym.name)) << synonym.name;
+      if (synonym.name) EXPECT_TRUE(find_broker_option(synonym.name)) << synonym.name;
     }
   }
-  for (const auto* name : {"num.partitions", "auto.create.topics.enable", "fetch.max.bytes"}) {
-    EXPECT_TRUE(broker.contains(name));
+  for (const auto& option : broker_config_options()) {
+    const auto* fallback = option.option.default_value;
+    if (fallback) EXPECT_TRUE(check_value(option, fallback)) << option.option.name;
+    if (option.weaker) EXPECT_TRUE(find_broker_option(option.weaker)) << option.weaker;
+    EXPECT_EQ(broker.contains(option.option.name), !option.has(config_fact));
   }
 }
 

@@ -1,0 +1,134 @@
+#include "kernel/broker/config_changes.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "kernel/partition/topic_config.h"
+
+namespace millrace::kernel {
+
+namespace {
+
+using Changed = std::expected<ConfigMap, ConfigRefusal>;
+
+std::unexpected<ConfigRefusal> refuse(ErrorCode error, std::string message) {
+  return std::unexpected(ConfigRefusal{error, std::move(message)});
+}
+
+bool known(ConfigOperation operation) {
+  return operation >= ConfigOperation::set && operation <= ConfigOperation::subtract;
+}
+
+// What is wrong with a request, whatever the settings are.
+std::optional<ConfigRefusal> check_form(const ConfigAlteration& alteration) {
+  std::set<std::string_view> names;
+  std::string without_value;
+  for (const auto& change : alteration.changes) {
+    if (!known(change.operation)) {
+      return ConfigRefusal{ErrorCode::invalid_request, "Unknown operation for " + change.name};
+    }
+    if (!names.insert(change.name).second) {
+      return ConfigRefusal{ErrorCode::invalid_request, "Error due to duplicate config keys"};
+    }
+    if (change.operation == ConfigOperation::remove || change.value) continue;
+    without_value += (without_value.empty() ? "" : ", ") + change.name;
+  }
+  if (without_value.empty()) return std::nullopt;
+  return ConfigRefusal{ErrorCode::invalid_request,
+                       "Null value not supported for : " + without_value};
+}
+
+std::string appended(std::string_view list, std::string_view more) {
+  auto values = list_of(list);
+  for (const auto value : list_of(more)) {
+    if (!std::ranges::count(values, value)) values.push_back(value);
+  }
+  return list_text(values);
+}
+
+std::string subtracted(std::string_view list, std::string_view less) {
+  auto values = list_of(list);
+  for (const auto value : list_of(less)) std::erase(values, value);
+  return list_text(values);
+}
+
+// Does one change to `configs`. A list that is not set begins as `inherited`.
+std::optional<ConfigRefusal> apply(const ConfigChange& change, const ConfigOption& option,
+                                   const std::string& inherited, ConfigMap& configs) {
+  auto value = *change.value;
+  if (change.operation != ConfigOperation::set) {
+    const bool append = change.operation == ConfigOperation::append;
+    if (!option.has(config_list)) {
+      return ConfigRefusal{ErrorCode::invalid_config,
+                           std::string("Can't ") + (append ? "APPEND" : "SUBTRACT") + " to key " +
+                               change.name + " because its type is not LIST."};
+    }
+    const auto own = configs.find(change.name);
+    const auto& before = own == configs.end() ? inherited : own->second;
+    value = append ? appended(before, value) : subtracted(before, value);
+  }
+  if (const auto checked = check_value(option, value); !checked) {
+    return ConfigRefusal{ErrorCode::invalid_config, checked.error().detail};
+  }
+  configs[change.name] = std::move(value);
+  return std::nullopt;
+}
+
+}  // namespace
+
+Changed changed_topic_configs(const ConfigAlteration& alteration, const ConfigMap& current,
+                              const ConfigSources& sources) {
+  if (auto refusal = check_form(alteration)) return std::unexpected(*std::move(refusal));
+  auto configs = alteration.replace_all ? ConfigMap{} : current;
+  for (const auto& change : alteration.changes) {
+    if (change.operation == ConfigOperation::remove) {
+      configs.erase(change.name);
+      continue;
+    }
+    const auto* option = find_topic_option(change.name);
+    if (!option) {
+      return refuse(ErrorCode::invalid_config, "Unknown topic config name: " + change.name);
+    }
+    const auto inherited = effective_value(*option, sources.merged(), {});
+    if (auto refusal = apply(change, *option, inherited, configs)) {
+      return std::unexpected(*std::move(refusal));
+    }
+  }
+  const auto together = check_together(TopicConfig::load(sources.merged(), configs));
+  if (!together) return refuse(ErrorCode::invalid_config, together.error().detail);
+  return configs;
+}
+
+Changed changed_broker_configs(const ConfigAlteration& alteration, const ConfigMap& current,
+                               const ConfigSources& sources) {
+  if (auto refusal = check_form(alteration)) return std::unexpected(*std::move(refusal));
+  auto configs = alteration.replace_all ? ConfigMap{} : current;
+  std::string fixed;
+  for (const auto& change : alteration.changes) {
+    if (change.operation == ConfigOperation::remove) {
+      configs.erase(change.name);
+      continue;
+    }
+    const auto* option = find_broker_option(change.name);
+    if (!option) {
+      return refuse(ErrorCode::invalid_config, "Unknown broker config name: " + change.name);
+    }
+    if (!option->has(config_dynamic)) {
+      fixed += (fixed.empty() ? "" : ", ") + change.name;
+      continue;
+    }
+    const auto set = sources.merged().find(change.name);
+    const auto* fallback = option->option.default_value ? option->option.default_value : "";
+    const auto inherited = set == sources.merged().end() ? std::string(fallback) : set->second;
+    if (auto refusal = apply(change, *option, inherited, configs)) {
+      return std::unexpected(*std::move(refusal));
+    }
+  }
+  if (fixed.empty()) return configs;
+  return refuse(ErrorCode::invalid_request,
+                "Cannot update these configs dynamically: [" + fixed + "]");
+}
+
+}  // namespace millrace::kernel
