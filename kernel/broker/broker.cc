@@ -1,6 +1,9 @@
 // The broker's life: join, open, announce, run, close.
 #include "kernel/broker/broker.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include "kernel/broker/session.h"
 #include "kernel/cluster/topics.h"
 #include "kernel/cluster/znodes.h"
@@ -8,6 +11,10 @@
 namespace millrace::kernel {
 
 namespace {
+
+// A stop ends in time, however much there is to bring to disk: in the page cache it is safe but
+// from a power cut, as it was before.
+constexpr Duration flush_time_max = std::chrono::milliseconds(1500);
 
 // Retention and snapshots of one shard's partitions.  [that shard]
 Task<> maintain_loop(ShardState& state, Duration interval, Log log) {
@@ -40,14 +47,23 @@ Task<> end_sessions(FetchSessionCache& sessions) {
   co_return {};
 }
 
-Task<> close_shard(ShardState& state, Log log) {
+Task<> close_shard(ShardState& state, MonoTime deadline, Log log) {
+  std::size_t late = 0;
   for (const auto& partition : state.all()) {
-    auto closed = co_await partition->close();
-    if (!closed) {
+    const auto left = std::max(deadline - state.shard().now(), Duration::zero());
+    auto closing = with_deadline(partition->close(), left);
+    const auto closed = co_await std::move(closing);
+    if (!closed && closed.error().code == Errc::timed_out) {
+      ++late;
+    } else if (!closed) {
       log.error("a partition did not close cleanly; it is checked at the next start",
                 {{"partition", to_string(partition->id())}, {"error", to_string(closed.error())}});
     }
     state.take(partition->id());
+  }
+  if (late > 0) {
+    log.warning("partitions were not brought to disk in time; they are checked at the next start",
+                {{"partitions", late}});
   }
   co_return {};
 }
@@ -91,7 +107,7 @@ Task<> KernelBroker::open() {
   Recovery recovery;
   const auto known = cluster_.state().topics;
   for (const auto& [name, topic] : known) {
-    MR_CO_TRY(const auto opened, co_await topics_.open(topic));
+    MR_CO_TRY(const auto opened, co_await topics_.open_known(topic));
     partitions += topic->partitions.size();
     recovery.offsets_checked += opened.offsets_checked;
     recovery.bytes_cut += opened.bytes_cut;
@@ -156,10 +172,14 @@ Task<> KernelBroker::close() {
     };
     keep(co_await run_on(state->shard(), std::move(make)));
   }
+  std::vector<Pending<>> closing;
   for (const auto& state : partitions_.shards()) {
-    auto make = [&state = *state, log = parts_.log] { return close_shard(state, log); };
-    keep(co_await run_on(state->shard(), std::move(make)));
+    auto make = [&state = *state, deadline = control().now() + flush_time_max, log = parts_.log] {
+      return close_shard(state, deadline, log);
+    };
+    closing.push_back(start(control(), run_on(state->shard(), std::move(make))));
   }
+  for (auto& closed : closing) keep(co_await closed);
   keep(co_await parts_.storage.close());
   cluster_.leave();
   co_return first_failure;

@@ -48,21 +48,27 @@ std::vector<TopicPartition> ids_from(std::int32_t first, const TopicState& topic
 
 }  // namespace
 
-Task<Recovery> TopicAdmin::open(std::shared_ptr<const TopicState> topic, std::int32_t first) {
-  for (const auto& problem : topic_config_problems(topic->configs)) {
+std::vector<Pending<Recovery>> TopicAdmin::begin_opening(const TopicState& topic,
+                                                         std::int32_t first) {
+  for (const auto& problem : topic_config_problems(topic.configs)) {
     parts_.log.warning("a stored setting of a topic cannot be used; what it would inherit counts",
-                       {{"topic", topic->name}, {"problem", problem.detail}});
+                       {{"topic", topic.name}, {"problem", problem.detail}});
   }
   const ConfigSources sources(config_, cluster_.state());
-  const auto config = TopicConfig::load(sources.merged(), topic->configs);
+  const auto config = TopicConfig::load(sources.merged(), topic.configs);
   std::vector<Pending<Recovery>> opening;
-  for (const auto& id : ids_from(first, *topic)) {
+  for (const auto& id : ids_from(first, topic)) {
     auto& owner = partitions_.owner_of(id.topic, id.partition);
-    const auto epoch = topic->partitions[static_cast<std::size_t>(id.partition)].leader_epoch;
-    OpenRequest request{parts_, owner, id, config, topic->id, epoch};
+    const auto epoch = topic.partitions[static_cast<std::size_t>(id.partition)].leader_epoch;
+    OpenRequest request{parts_, owner, id, config, topic.id, epoch};
     auto make = [request] { return open_on(request); };
     opening.push_back(start(parts_.environment.control(), run_on(owner.shard(), std::move(make))));
   }
+  return opening;
+}
+
+Task<Recovery> TopicAdmin::open(std::shared_ptr<const TopicState> topic, std::int32_t first) {
+  auto opening = begin_opening(*topic, first);
   Result<Recovery> total = Recovery{};
   for (auto& one : opening) {
     auto opened = co_await one;
@@ -74,6 +80,34 @@ Task<Recovery> TopicAdmin::open(std::shared_ptr<const TopicState> topic, std::in
       total = std::move(opened);
     }
   }
+  co_return total;
+}
+
+Task<Recovery> TopicAdmin::open_known(std::shared_ptr<const TopicState> topic) {
+  auto opening = begin_opening(*topic, 0);
+  auto known = *topic;
+  Recovery total;
+  bool all_open = true;
+  for (std::size_t at = 0; at < opening.size(); ++at) {
+    const auto id = to_string(TopicPartition{topic->name, static_cast<std::int32_t>(at)});
+    const auto opened = co_await opening[at];
+    if (!opened) {
+      parts_.log.error("a partition cannot be opened and stays offline; mend it and start again",
+                       {{"partition", id}, {"error", to_string(opened.error())}});
+      known.partitions[at].leader = -1;
+      all_open = false;
+      continue;
+    }
+    if (opened->created) {
+      parts_.log.warning(
+          "the log of a known topic is missing; it begins anew, empty. If it was not just being "
+          "created, stop the broker and bring its folder back from a copy",
+          {{"partition", id}});
+    }
+    total.offsets_checked += opened->offsets_checked;
+    total.bytes_cut += opened->bytes_cut;
+  }
+  if (!all_open) cluster_.state().put(std::move(known));
   co_return total;
 }
 
@@ -197,6 +231,9 @@ Task<TopicDeleted> TopicAdmin::erase(TopicName name) {
   const auto* known = cluster_.state().find(name);
   if (!known) {
     deleted.error = why_unknown(name);
+    deleted.message = deleted.error == ErrorCode::unknown_topic_id
+                          ? "This server does not host this topic ID."
+                          : "This server does not host this topic-partition.";
     co_return std::move(deleted);
   }
   deleted.topic = {known->name, known->id};

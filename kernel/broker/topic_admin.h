@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include <millrace/admin.h>
 
@@ -22,6 +23,9 @@ class TopicAdmin {
   /// Opens the partitions of a topic from number `first` on, each on its shard; the first failure
   /// is answered when all have ended.
   Task<Recovery> open(std::shared_ptr<const TopicState> topic, std::int32_t first = 0);
+  /// At the start: a partition that cannot be opened is left out, without a leader, and the others
+  /// go on; one whose log is missing begins anew. Either is told.
+  Task<Recovery> open_known(std::shared_ptr<const TopicState> topic);
   /// Ends deletions that a stop has interrupted. Before any partition is opened.
   Task<> finish_deletions();
 
@@ -31,6 +35,7 @@ class TopicAdmin {
   Task<TopicDeleted> erase(TopicName name);
 
  private:
+  std::vector<Pending<Recovery>> begin_opening(const TopicState& topic, std::int32_t first);
   Task<> close(std::shared_ptr<const TopicState> topic, std::int32_t first = 0);
   Task<> remove_logs(std::shared_ptr<const TopicState> topic, std::int32_t first = 0);
   Task<> remove(std::shared_ptr<const TopicState> topic);

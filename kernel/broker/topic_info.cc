@@ -22,7 +22,7 @@ PartitionInfo partition_info(const TopicState& topic, std::int32_t partition) {
           .leader_epoch = state.leader_epoch,
           .replicas = state.replicas,
           .in_sync = state.in_sync,
-          .offline = {}};
+          .offline = state.leader < 0 ? state.replicas : std::vector<std::int32_t>()};
 }
 
 }  // namespace millrace::kernel

@@ -17,13 +17,18 @@ Duration jitter(const TopicConfig& config, Duration segment_age, Environment& en
   return milliseconds(ms);
 }
 
+LogOptions options_of(const TopicConfig& config, Uuid topic_id, Environment& environment) {
+  auto options = config.log_options(topic_id);
+  options.segment_age -= jitter(config, options.segment_age, environment);
+  return options;
+}
+
 }  // namespace
 
 Task<std::unique_ptr<Partition>> Partition::open(PartitionHost host, TopicPartition id,
                                                  Uuid topic_id, TopicConfig config,
                                                  Epoch leader_epoch) {
-  auto options = config.log_options(topic_id);
-  options.segment_age -= jitter(config, options.segment_age, host.environment);
+  const auto options = options_of(config, topic_id, host.environment);
   MR_CO_TRY(auto opened, co_await host.storage.open(id, options));
   if (opened.bytes_cut > 0) {
     host.log.warning(
@@ -33,7 +38,9 @@ Task<std::unique_ptr<Partition>> Partition::open(PartitionHost host, TopicPartit
   std::unique_ptr<Partition> partition(
       new Partition(std::move(host), std::move(id), config, leader_epoch, std::move(opened.log)));
   const auto end = partition->log_->bounds().end;
-  partition->recovery_ = {std::max<std::int64_t>(end - opened.checked_from, 0), opened.bytes_cut};
+  partition->recovery_ = {.offsets_checked = std::max<std::int64_t>(end - opened.checked_from, 0),
+                          .bytes_cut = opened.bytes_cut,
+                          .created = opened.created};
   MR_CO_CHECK(co_await partition->recover());
   co_return std::move(partition);
 }
@@ -48,6 +55,11 @@ Partition::Partition(PartitionHost host, TopicPartition id, const TopicConfig& c
       written_end_(log_->bounds().end),
       high_watermark_(written_end_),
       flush_from_(written_end_) {}
+
+void Partition::set_config(const TopicConfig& config) {
+  config_ = config;
+  log_->reconfigure(options_of(config, {}, host_.environment));
+}
 
 PartitionOffsets Partition::offsets() const noexcept {
   const auto bounds = log_->bounds();

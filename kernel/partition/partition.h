@@ -61,6 +61,7 @@ struct PartitionOffsets {
 struct Recovery {
   std::int64_t offsets_checked = 0;  ///< behind the recovery point
   std::uint64_t bytes_cut = 0;       ///< torn tail
+  bool created = false;              ///< there was no log
 };
 
 /// [its shard]. Must outlive the calls it has given out: close() waits for them.
@@ -74,7 +75,8 @@ class Partition {
 
   const TopicPartition& id() const noexcept { return id_; }
   const TopicConfig& config() const noexcept { return config_; }
-  void set_config(const TopicConfig& config) { config_ = config; }
+  /// What is appended, and kept, from now on follows it.
+  void set_config(const TopicConfig& config);
   Epoch leader_epoch() const noexcept { return leader_epoch_; }
   const Recovery& recovery() const noexcept { return recovery_; }
   PartitionOffsets offsets() const noexcept;
@@ -156,6 +158,7 @@ class Partition {
   Task<Payload> read_log(PartitionFetch request, ReadContext context);
   Task<Payload> read_converted(PartitionFetch request, ReadContext context);
   ErrorCode read_failure(const PartitionFetch& request, const Error& error) const;
+  std::vector<Offset> segment_starts(const PartitionOffsetQuery& query, Offset limit) const;
   Task<std::optional<FoundRecord>> find_record(Timestamp time, Offset limit);
   Task<Timestamp> max_timestamp();
   void notify_watches();
