@@ -19,9 +19,19 @@ ApiSet::ApiSet() {
   serve(ApiKey::api_versions, handle_api_versions);
   serve(ApiKey::create_topics, handle_create_topics);
   serve(ApiKey::delete_topics, handle_delete_topics);
+  serve(ApiKey::delete_records, handle_delete_records);
   serve(ApiKey::init_producer_id, handle_init_producer_id);
+  serve(ApiKey::offset_for_leader_epoch, handle_offset_for_leader_epoch);
+  serve(ApiKey::describe_configs, handle_describe_configs);
+  serve(ApiKey::alter_configs, handle_alter_configs);
+  serve(ApiKey::describe_log_dirs, handle_describe_log_dirs);
+  serve(ApiKey::create_partitions, handle_create_partitions);
+  serve(ApiKey::incremental_alter_configs, handle_incremental_alter_configs);
+  serve(ApiKey::describe_cluster, handle_describe_cluster);
+  serve(ApiKey::describe_producers, handle_describe_producers);
+  serve(ApiKey::list_config_resources, handle_list_config_resources);
+  serve(ApiKey::describe_topic_partitions, handle_describe_topic_partitions);
   for (auto& api : apis_) api.polls = api.info->key == ApiKey::fetch;
-  for (auto& api : apis_) api.served.min = std::max(api.served.min, served_min(api.info->key));
 }
 
 Result<const Api*> ApiSet::find(std::int16_t key, std::int16_t version) const {

@@ -17,7 +17,10 @@ struct Found {
 /// for one that is starting up, and ask again.
 Found find_coordinator(std::int8_t type, const CoordinatorFeatures& features) {
   if (type < 0 || type > features.type_max) {
-    return {ErrorCode::invalid_request, "this version of FindCoordinator has no such key type"};
+    return {ErrorCode::invalid_request,
+            "This most likely occurs because of a request being malformed by the client library or "
+            "the message was sent to an incompatible broker. See the broker logs for more "
+            "details."};
   }
   return {ErrorCode::coordinator_not_available, "no coordinator service is loaded"};
 }

@@ -16,14 +16,25 @@ namespace millrace::kafka_transport {
 
 using Handler = Task<Payload> (*)(Request& request);
 
+Task<Payload> handle_alter_configs(Request& request);
 Task<Payload> handle_api_versions(Request& request);
+Task<Payload> handle_create_partitions(Request& request);
 Task<Payload> handle_create_topics(Request& request);
+Task<Payload> handle_delete_records(Request& request);
 Task<Payload> handle_delete_topics(Request& request);
+Task<Payload> handle_describe_configs(Request& request);
+Task<Payload> handle_describe_cluster(Request& request);
+Task<Payload> handle_describe_log_dirs(Request& request);
+Task<Payload> handle_describe_producers(Request& request);
+Task<Payload> handle_describe_topic_partitions(Request& request);
 Task<Payload> handle_fetch(Request& request);
 Task<Payload> handle_find_coordinator(Request& request);
+Task<Payload> handle_incremental_alter_configs(Request& request);
 Task<Payload> handle_init_producer_id(Request& request);
+Task<Payload> handle_list_config_resources(Request& request);
 Task<Payload> handle_list_offsets(Request& request);
 Task<Payload> handle_metadata(Request& request);
+Task<Payload> handle_offset_for_leader_epoch(Request& request);
 Task<Payload> handle_produce(Request& request);
 
 }  // namespace millrace::kafka_transport

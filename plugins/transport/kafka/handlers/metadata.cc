@@ -3,6 +3,7 @@
 
 #include <millrace/kafka/metadata.h>
 
+#include "authorized_operations.h"
 #include "handlers.h"
 #include "names.h"
 
@@ -11,6 +12,8 @@ namespace {
 
 struct Asked {
   MetadataRequest request;
+  bool topic_operations = false;
+  bool cluster_operations = false;
   std::vector<TopicInfo> refused;
 };
 
@@ -19,6 +22,8 @@ Result<Asked> read_request(const Request& request) {
   const auto features = metadata_features(request.head.version);
   Asked result;
   result.request.auto_create = asked.allow_auto_topic_creation;
+  result.topic_operations = asked.include_topic_authorized_operations;
+  result.cluster_operations = asked.include_cluster_authorized_operations;
   if (!asked.topics || (features.empty_is_all && asked.topics->empty())) return result;
   auto& topics = result.request.topics.emplace();
   for (const auto& topic : *asked.topics) {
@@ -55,7 +60,8 @@ kafka::MetadataResponse::Topic write_topic(const TopicInfo& info,
   return topic;
 }
 
-Result<Payload> write_answer(const Request& request, const MetadataAnswer& answer) {
+Result<Payload> write_answer(const Request& request, const MetadataAnswer& answer,
+                             const Asked& asked) {
   const auto features = metadata_features(request.head.version);
   kafka::MetadataResponse response;
   response.cluster_id = unless_empty(answer.cluster_id);
@@ -65,7 +71,13 @@ Result<Payload> write_answer(const Request& request, const MetadataAnswer& answe
                                   unless_empty(broker.rack));
   }
   response.topics.reserve(answer.topics.size());
-  for (const auto& topic : answer.topics) response.topics.push_back(write_topic(topic, features));
+  for (const auto& topic : answer.topics) {
+    response.topics.push_back(write_topic(topic, features));
+    if (asked.topic_operations) {
+      response.topics.back().topic_authorized_operations = topic_operations;
+    }
+  }
+  if (asked.cluster_operations) response.cluster_authorized_operations = cluster_operations;
   return request.encode(response);
 }
 
@@ -76,7 +88,7 @@ Task<Payload> handle_metadata(Request& request) {
   auto describing = request.broker.metadata(request.session, std::move(asked.request));
   MR_CO_TRY(auto answer, co_await std::move(describing));
   for (auto& topic : asked.refused) answer.topics.push_back(std::move(topic));
-  co_return write_answer(request, answer);
+  co_return write_answer(request, answer, asked);
 }
 
 }  // namespace millrace::kafka_transport

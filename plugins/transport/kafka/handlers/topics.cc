@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <millrace/admin.h>
+#include <millrace/kafka/create_partitions.h>
 #include <millrace/kafka/create_topics.h>
 #include <millrace/kafka/delete_topics.h>
 
@@ -13,6 +14,8 @@
 
 namespace millrace::kafka_transport {
 namespace {
+
+constexpr std::string_view duplicate_name = "Duplicate topic name.";
 
 // ---- CreateTopics ----
 
@@ -46,7 +49,7 @@ Result<Creation> read_creation(const Request& request) {
     const auto used = uses[topic.name];
     if (used > 1) {
       uses[topic.name] = 0;  // told once
-      refuse(topic.name, ErrorCode::invalid_request, "the request names this topic twice");
+      refuse(topic.name, ErrorCode::invalid_request, std::string(duplicate_name));
     }
     if (used != 1) continue;
     NewTopic wanted{.name = std::string(topic.name),
@@ -81,6 +84,43 @@ kafka::CreateTopicsResponse::Topic write_created(const TopicCreated& created) {
                          static_cast<std::int8_t>(config.source), config.sensitive);
   }
   return topic;
+}
+
+// ---- CreatePartitions ----
+
+struct Growth {
+  GrowTopicsRequest request;
+  std::vector<TopicGrown> refused;
+};
+
+Result<Growth> read_growth(const Request& request) {
+  MR_TRY(const auto asked, request.decode<kafka::CreatePartitionsRequest>());
+  Growth growth;
+  growth.request.timeout = milliseconds(asked.timeout_ms);
+  growth.request.validate_only = asked.validate_only;
+  std::map<std::string_view, int> uses;
+  for (const auto& topic : asked.topics) ++uses[topic.name];
+  for (const auto& topic : asked.topics) {
+    const auto used = uses[topic.name];
+    if (used > 1) {
+      uses[topic.name] = 0;  // told once
+      growth.refused.push_back({.name = std::string(topic.name),
+                                .error = ErrorCode::invalid_request,
+                                .message = std::string(duplicate_name)});
+    }
+    if (used != 1) continue;
+    TopicGrowth wanted{.name = std::string(topic.name), .partitions = topic.count};
+    if (topic.assignments) {
+      auto& assignments = wanted.assignments.emplace();
+      for (const auto& one : *topic.assignments) assignments.push_back(one.broker_ids);
+    }
+    growth.request.topics.push_back(std::move(wanted));
+  }
+  return growth;
+}
+
+kafka::CreatePartitionsResponse::Topic write_grown(const TopicGrown& grown) {
+  return {grown.name, code_of(grown.error), unless_empty(grown.message)};
 }
 
 // ---- DeleteTopics ----
@@ -129,6 +169,16 @@ Task<Payload> handle_create_topics(Request& request) {
   kafka::CreateTopicsResponse response;
   for (const auto& topic : creation.refused) response.topics.push_back(write_created(topic));
   for (const auto& topic : created) response.topics.push_back(write_created(topic));
+  co_return request.encode(response);
+}
+
+Task<Payload> handle_create_partitions(Request& request) {
+  MR_CO_TRY(auto growth, read_growth(request));
+  auto growing = request.broker.admin().grow_topics(request.session, std::move(growth.request));
+  MR_CO_TRY(const auto grown, co_await std::move(growing));
+  kafka::CreatePartitionsResponse response;
+  for (const auto& topic : growth.refused) response.results.push_back(write_grown(topic));
+  for (const auto& topic : grown) response.results.push_back(write_grown(topic));
   co_return request.encode(response);
 }
 
