@@ -1,0 +1,23 @@
+// What a data directory says of the topics whose logs it holds.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <millrace/environment.h>
+
+#include "kernel/takeover/metadata_log.h"
+
+namespace millrace::kernel {
+
+/// None where Kafka did not run with a metadata log of its own (KRaft). Blocks on the disk.
+Result<std::optional<KafkaMetadata>> read_kraft_directory(FileSystem& files,
+                                                          const std::string& data);
+
+/// The topics that have folders, all led by `broker_id`. Errc::corrupt when the folders of a topic
+/// name different ids, or do not count from 0. Blocks on the disk.
+Result<std::vector<TopicState>> topics_of_folders(FileSystem& files, const std::string& data,
+                                                  std::int32_t broker_id);
+
+}  // namespace millrace::kernel
