@@ -46,6 +46,8 @@ class NullLog final : public PartitionLog {
 class NullStorage final : public Storage {
  public:
   Task<> lock() override { co_return {}; }
+  Task<DirectoryOwner> owner() override { co_return DirectoryOwner{}; }
+  Task<> set_owner(DirectoryOwner) override { co_return {}; }
   Task<std::vector<FoundPartition>> list() override { co_return std::vector<FoundPartition>(); }
   Task<Opened> open(TopicPartition, LogOptions) override {
     co_return Opened{.log = std::make_unique<NullLog>()};

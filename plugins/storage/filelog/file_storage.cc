@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meta_properties.h"
 #include "names.h"
 #include "recovery.h"
 #include "text.h"
@@ -11,6 +12,7 @@ namespace millrace::filelog {
 namespace {
 
 constexpr std::string_view lock_file = ".lock";
+constexpr std::string_view owner_file = "meta.properties";
 /// Kafka's name for the mark of a clean stop, and its content.
 constexpr std::string_view clean_mark = ".kafka_cleanshutdown";
 constexpr std::string_view clean_mark_content = "{\"version\":0,\"brokerEpoch\":-1}";
@@ -60,6 +62,42 @@ Result<bool> FileStorage::consume_clean_mark() {
   }
   MR_CHECK(files.sync_folder(folder_));
   return true;
+}
+
+Task<DirectoryOwner> FileStorage::owner() {
+  auto work = [this] { return read_owner(); };
+  co_return co_await on_worker(environment_.workers(), work);
+}
+
+Result<DirectoryOwner> FileStorage::read_owner() {
+  const auto path = folder_ + "/" + std::string(owner_file);
+  const auto content = read_file(environment_.files(), path);
+  if (content) return read_meta_properties(content->text(), path);
+  if (content.error().code == Errc::not_found) return DirectoryOwner{};
+  return content.error();
+}
+
+Task<> FileStorage::set_owner(DirectoryOwner owner) {
+  auto work = [this, owner = std::move(owner)] { return write_owner(owner); };
+  co_return co_await on_worker(environment_.workers(), std::move(work));
+}
+
+// The file is Kafka's as much as ours: where it says what it should, it stays as it is.
+Result<> FileStorage::write_owner(const DirectoryOwner& owner) {
+  MR_TRY(const auto found, read_owner());
+  const bool other_cluster = !found.cluster_id.empty() && found.cluster_id != owner.cluster_id;
+  const bool other_broker = found.broker_id >= 0 && found.broker_id != owner.broker_id;
+  const auto path = folder_ + "/" + std::string(owner_file);
+  if (other_cluster || other_broker) {
+    return Error{
+        Errc::conflict,
+        say(path, ": the directory is that of broker ", found.broker_id, " of cluster ",
+            found.cluster_id, ", not of broker ", owner.broker_id, " of cluster ", owner.cluster_id,
+            "; use another directory, or remove the file if you are sure")};
+  }
+  if (!found.cluster_id.empty() && found.broker_id >= 0) return {};
+  const auto text = write_meta_properties(owner, environment_.random().uuid());
+  return replace_file(environment_.files(), path, as_bytes(text));
 }
 
 Result<> FileStorage::remove_doomed_folders() {

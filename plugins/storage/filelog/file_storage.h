@@ -29,6 +29,8 @@ class FileStorage final : public Storage {
   FileStorage(Environment& environment, std::string data_folder, StorageSettings settings, Log log);
 
   Task<> lock() override;
+  Task<DirectoryOwner> owner() override;
+  Task<> set_owner(DirectoryOwner owner) override;
   Task<std::vector<FoundPartition>> list() override;
   Task<Opened> open(TopicPartition partition, LogOptions options) override;
   Task<> remove(TopicPartition partition) override;
@@ -38,6 +40,8 @@ class FileStorage final : public Storage {
 
  private:
   Result<> take_folder();
+  Result<DirectoryOwner> read_owner();
+  Result<> write_owner(const DirectoryOwner& owner);
   Result<bool> consume_clean_mark();
   Result<> write_clean_mark();
   Result<> remove_doomed_folders();

@@ -230,6 +230,11 @@ class MemoryStorage final : public Storage {
   explicit MemoryStorage(Clock& clock) : clock_(clock) {}
 
   Task<> lock() override { co_return {}; }
+  Task<DirectoryOwner> owner() override { co_return owner_; }
+  Task<> set_owner(DirectoryOwner owner) override {
+    owner_ = std::move(owner);
+    co_return {};
+  }
 
   Task<std::vector<FoundPartition>> list() override {
     const std::lock_guard lock(mutex_);
@@ -286,6 +291,7 @@ class MemoryStorage final : public Storage {
 
  private:
   Clock& clock_;
+  DirectoryOwner owner_;
   std::mutex mutex_;
   std::map<TopicPartition, std::shared_ptr<Data>> logs_;
   std::map<CheckpointKind, std::map<TopicPartition, Offset>> checkpoints_;

@@ -146,12 +146,22 @@ struct FoundPartition {
   Uuid topic_id;  ///< none when the folder has no partition.metadata
 };
 
+/// Whose a data directory is.
+struct DirectoryOwner {
+  std::string cluster_id;       ///< empty: none is known
+  std::int32_t broker_id = -1;  ///< none: -1
+};
+
 /// One data directory.  [control thread and data shards; a log belongs to the shard that opened it]
 class Storage {
  public:
   virtual ~Storage() = default;
   /// Takes the data directory. Errc::conflict names the owner; Errc::io when it cannot be made.
   virtual Task<> lock() = 0;
+  /// Who has used the directory before; nobody, when it is new.
+  virtual Task<DirectoryOwner> owner() = 0;
+  /// Marks it. Errc::conflict when it is another cluster's or another broker's.
+  virtual Task<> set_owner(DirectoryOwner owner) = 0;
   virtual Task<std::vector<FoundPartition>> list() = 0;
   /// Opens or creates. Call on the partition's shard. Recovers what follows the recovery point.
   virtual Task<Opened> open(TopicPartition partition, LogOptions options) = 0;

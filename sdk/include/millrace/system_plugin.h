@@ -57,6 +57,7 @@ inline constexpr MillraceLayout system_types[] = {
     layout_of<Opened>("Opened"),
     layout_of<PartitionOffset>("PartitionOffset"),
     layout_of<FoundPartition>("FoundPartition"),
+    layout_of<DirectoryOwner>("DirectoryOwner"),
     // coordination.h
     layout_of<Versioned>("Versioned"),
     layout_of<Write>("Write"),

@@ -17,6 +17,8 @@ class Silent final : public Storage {
   Silent& operator=(const Silent&) = delete;
 
   Task<> lock() override { co_return nothing_here(); }
+  Task<DirectoryOwner> owner() override { co_return nothing_here(); }
+  Task<> set_owner(DirectoryOwner) override { co_return nothing_here(); }
   Task<std::vector<FoundPartition>> list() override { co_return nothing_here(); }
   Task<Opened> open(TopicPartition, LogOptions) override { co_return nothing_here(); }
   Task<> remove(TopicPartition) override { co_return nothing_here(); }

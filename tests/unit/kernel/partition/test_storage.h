@@ -194,6 +194,8 @@ class TestStorage final : public Storage {
   StoredLog stored;
 
   Task<> lock() override { co_return {}; }
+  Task<DirectoryOwner> owner() override { co_return DirectoryOwner{}; }
+  Task<> set_owner(DirectoryOwner) override { co_return {}; }
   Task<std::vector<FoundPartition>> list() override { co_return std::vector<FoundPartition>(); }
   Task<Opened> open(TopicPartition, LogOptions) override {
     co_return Opened{.log = std::make_unique<TestPartitionLog>(stored, environment_.clock())};
