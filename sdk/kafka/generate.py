@@ -70,7 +70,7 @@ class Struct:
     cpp_name: str  # "FetchRequestTopic", which FetchRequest::Topic is an alias of
     fields: list = member(default_factory=list)
     present: frozenset = frozenset()  # versions in which some use of it is
-    comparable: bool = False
+    has_tags: bool = False  # in some version
 
 
 @dataclass
@@ -162,9 +162,8 @@ def parse_field(words, newest):
     field.ignorable = words.accept("ignorable")
     if field.null_default and not field.is_nullable:
         raise SchemaError(f"{name} has a null default and is never nullable")
-    needs_null = field.type == "records" or field.type not in PRIMITIVES
-    if field.is_nullable and not field.null_default and needs_null and not field.is_array:
-        raise SchemaError(f"{name} must say '= null', as nullable structs and records do")
+    if field.is_nullable and not field.null_default and field.type == "records":
+        raise SchemaError(f"{name} must say '= null', as nullable records do")
     return field
 
 
@@ -209,7 +208,7 @@ def parse_file(path):
 
 
 def resolve(message):
-    """Finds where each struct is present and which are compared; puts inner structs first."""
+    """Finds where each struct is present; puts inner structs first."""
 
     order = {}
 
@@ -223,19 +222,10 @@ def resolve(message):
             visit(field.struct)
             order.setdefault(field.type, field.struct)
 
-    def mark_comparable(struct):
-        struct.comparable = True
-        for field in struct.fields:
-            if field.struct:
-                mark_comparable(field.struct)
-
     visit(message.body)
     message.structs = order
     for struct in [message.body, *order.values()]:
-        for field in struct.fields:
-            alone = field.struct and not field.is_array and not field.is_nullable
-            if alone and (field.tag is not None or field.versions):
-                mark_comparable(field.struct)
+        struct.has_tags = any(v >= message.flexible for v in struct.present)
 
 
 def present_in(field, struct):
@@ -300,21 +290,30 @@ def cpp_initializer(field):
     return ""
 
 
-def differs_from_default(field):
-    value = f"in.{field.name}"
+def differs_from_default(field, of="in."):
+    value = of + field.name
     if field.is_nullable:
         if field.null_default:
             return f"{value}.has_value()"
+        if field.struct and not field.is_array:
+            return f"!{value} || {struct_differs(field.struct, value + '->')}"
         return f"!{value} || !{value}->empty()"
     if field.is_array or field.type in ("string", "bytes", "records"):
         return f"!{value}.empty()"
     if field.struct:
-        return f"{value} != decltype({value}){{}}"
+        return struct_differs(field.struct, value + ".")
     if field.type == "uuid":
         return f"!{value}.is_none()"
     if field.type == "bool":
         return f"!{value}" if field.default == "true" else value
     return f"{value} != {cpp_number(field)}"
+
+
+def struct_differs(struct, of):
+    parts = [differs_from_default(field, of) for field in struct.fields]
+    if struct.has_tags:
+        parts.append(f"!{of}unknown_tags.empty()")
+    return " || ".join(parts)
 
 
 def conjunction(*conditions):
@@ -407,6 +406,8 @@ def emit_read(code, message, field, present, tagged=False):
     elif field.struct and field.is_nullable:
         mark = ", true" if tagged else ""
         code.add(f"if (in.present({name}{mark})) read(in, version, {value}.emplace());")
+        if not field.null_default:
+            code.add(f"else {value}.reset();")
     elif field.struct:
         code.add(f"read(in, version, {value});")
     else:
@@ -615,10 +616,8 @@ def struct_lines(message, struct):
     for field in struct.fields:
         declaration = f"{cpp_type(message, field)} {field.name}{cpp_initializer(field)};"
         lines.append(f"  {declaration}{version_comment(field)}")
-    if flexible_condition(message, struct.present) != "false":
+    if struct.has_tags:
         lines.append("  UnknownTags unknown_tags;")
-    if struct.comparable:
-        lines.append(f"  bool operator==(const {struct.cpp_name}&) const = default;")
     return lines
 
 
@@ -711,10 +710,16 @@ def json_functions(message, struct):
             "  print(out, version, message);",
             "  return std::move(out).finish();",
             "}",
-            f"extern constinit const MessageInfo info_of_{name} = make_message_info<{name}>();",
+            f"extern constinit const MessageInfo info_of_{name} =",
+            f"    make_message_info<{name}>({message_facts(message)});",
             "",
         ]
     return lines
+
+
+def message_facts(message):
+    number = -1 if message.number is None else message.number
+    return f"MessageKind::{message.kind}, {number}, {message.flexible}"
 
 
 def api_key_header(requests):

@@ -3,14 +3,15 @@
 // vector's JSON and encode to the same bytes; every proper prefix of it must be refused.
 #include <cstdio>
 #include <exception>
-#include <functional>
 #include <string>
 #include <string_view>
 
 #include <boost/json.hpp>
-#include <zlib.h>
 
 #include <millrace/kafka/message_info.h>
+
+#include "golden_file.h"
+#include "json_difference.h"
 
 namespace {
 
@@ -18,10 +19,11 @@ namespace json = boost::json;
 using millrace::Buffer;
 using millrace::Errc;
 using millrace::Error;
-using millrace::MutableBuffer;
 using millrace::Result;
 using millrace::kafka::find_message;
 using millrace::kafka::MessageInfo;
+using millrace::wire::difference;
+using millrace::wire::parse_hex;
 
 struct Vector {
   std::string label;  // "FetchRequest v12 #3"
@@ -30,15 +32,6 @@ struct Vector {
   Buffer body;
   json::value expected;
 };
-
-Buffer parse_hex(std::string_view hex) {
-  MutableBuffer bytes(hex.size() / 2);
-  for (std::size_t at = 0; at < hex.size(); at += 2) {
-    bytes.space()[0] = std::byte(std::stoi(std::string(hex.substr(at, 2)), nullptr, 16));
-    bytes.filled(1);
-  }
-  return std::move(bytes).freeze();
-}
 
 std::string_view text_of(const json::value& value) { return value.as_string(); }
 
@@ -55,45 +48,9 @@ Result<Vector> parse_vector(std::string_view line) {
   vector.version = object.at("version").to_number<std::int16_t>();
   vector.label = name + " v" + std::to_string(vector.version) + " #" +
                  std::to_string(object.at("n").to_number<int>());
-  vector.body = parse_hex(text_of(object.at("hex")));
+  MR_TRY(vector.body, parse_hex(text_of(object.at("hex"))));
   vector.expected = object.at("json");
   return vector;
-}
-
-bool is_integer(const json::value& value) { return value.is_int64() || value.is_uint64(); }
-
-/// "" when equal, else where they differ: "topics[0].name".
-std::string difference(const json::value& ours, const json::value& kafkas) {
-  if (ours.is_object() && kafkas.is_object()) {
-    for (const auto& [name, value] : kafkas.as_object()) {
-      const auto* mine = ours.as_object().if_contains(name);
-      if (!mine) return std::string(name) + " (missing)";
-      if (auto where = difference(*mine, value); !where.empty()) {
-        return std::string(name) + (where[0] == '[' || where[0] == ' ' ? "" : ".") + where;
-      }
-    }
-    for (const auto& [name, value] : ours.as_object()) {
-      if (!kafkas.as_object().contains(name)) return std::string(name) + " (not Kafka's)";
-    }
-    return "";
-  }
-  if (ours.is_array() && kafkas.is_array()) {
-    const auto& mine = ours.as_array();
-    const auto& theirs = kafkas.as_array();
-    if (mine.size() != theirs.size()) return " (sizes)";
-    for (std::size_t at = 0; at < mine.size(); ++at) {
-      if (auto where = difference(mine[at], theirs[at]); !where.empty()) {
-        return "[" + std::to_string(at) + "]." + where;
-      }
-    }
-    return "";
-  }
-  // Kafka writes 1.0E10 where we write 1e+10, and 3.0 where we write 3.
-  if (ours.is_number() && kafkas.is_number() && !(is_integer(ours) && is_integer(kafkas))) {
-    return ours.to_number<double>() == kafkas.to_number<double>() ? "" : " (float)";
-  }
-  return ours == kafkas ? ""
-                        : " (" + json::serialize(ours) + ", not " + json::serialize(kafkas) + ")";
 }
 
 Result<> check_json(const Vector& vector) {
@@ -124,51 +81,42 @@ Result<> check_prefixes(const Vector& vector) {
   return {};
 }
 
-Result<std::string> check(std::string_view line) {
+Result<> check(std::string_view line) {
   MR_TRY(const auto vector, parse_vector(line));
   for (const auto part : {check_json, check_recoded, check_prefixes}) {
     if (const auto result = part(vector); !result) {
       return Error{result.error().code, vector.label + ": " + result.error().detail};
     }
   }
-  return vector.label;
-}
-
-/// Calls `use` with each line.
-bool for_each_line(const char* path, const std::function<void(std::string_view)>& use) {
-  auto* file = gzopen(path, "rb");
-  if (!file) return false;
-  std::string line;
-  char chunk[65536];
-  while (gzgets(file, chunk, sizeof chunk)) {
-    line += chunk;
-    if (!line.ends_with('\n')) continue;
-    use(line);
-    line.clear();
-  }
-  return gzclose(file) == Z_OK && line.empty();
+  return {};
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: wire-vectors FILE.jsonl.gz...\n");
+    return 64;
+  }
   int passed = 0;
   int failed = 0;
-  const auto check_line = [&](std::string_view line) {
-    Result<std::string> result;
-    try {
-      result = check(line);
-    } catch (const std::exception& error) {
-      result = Error{Errc::corrupt, error.what()};
-    }
-    ++(result ? passed : failed);
-    if (!result) std::printf("%s\n", result.error().detail.c_str());
-  };
   for (int at = 1; at < argc; ++at) {
-    if (for_each_line(argv[at], check_line)) continue;
-    std::printf("%s: cannot be read to its end\n", argv[at]);
+    int number = 0;
+    const auto read = millrace::wire::for_each_line(argv[at], [&](std::string_view line) {
+      ++number;
+      Result<> result;
+      try {
+        result = check(line);
+      } catch (const std::exception& error) {
+        result = Error{Errc::corrupt, error.what()};
+      }
+      ++(result ? passed : failed);
+      if (!result) std::printf("%s line %d: %s\n", argv[at], number, result.error().detail.c_str());
+    });
+    if (read && number > 0) continue;
+    std::printf("%s: %s\n", argv[at], read ? "no vectors in it" : read.error().detail.c_str());
     ++failed;
   }
   std::printf("%d passed, %d failed\n", passed, failed);
-  return failed == 0 && passed > 0 ? 0 : 1;
+  return failed == 0 ? 0 : 1;
 }

@@ -10,7 +10,7 @@ namespace millrace::kafka {
 namespace {
 
 TEST(ApiTest, HeaderVersionsAreKafkas) {
-  std::ifstream file(MILLRACE_GOLDEN_DIR "/wire/header-versions.tsv");
+  std::ifstream file(MILLRACE_GOLDEN_DIR "/protocol/header-versions.tsv");
   std::string line;
   std::getline(file, line);  // column names
   int rows = 0;

@@ -7,6 +7,7 @@
 
 #include <millrace/kafka/api_versions.h>
 #include <millrace/kafka/fetch.h>
+#include <millrace/kafka/group_records.h>
 #include <millrace/kafka/metadata.h>
 #include <millrace/kafka/produce.h>
 
@@ -96,6 +97,23 @@ TEST(CodecTest, NullRecordsAreNotEmptyRecords) {
     ASSERT_TRUE(decoded);
     EXPECT_FALSE(decoded->topic_data.at(0).partition_data.at(0).records);
     EXPECT_TRUE(decoded->topic_data.at(0).partition_data.at(1).records);
+  }
+}
+
+// Kafka's description of this one field has a default other than null: left out, it is a struct.
+TEST(CodecTest, ANullStructIsNotOneOfDefaults) {
+  ConsumerGroupMemberMetadataValue value;
+  ASSERT_TRUE(value.classic_member_metadata.has_value());
+  for (const bool is_null : {false, true}) {
+    if (is_null) value.classic_member_metadata.reset();
+    const auto written = encode(value, 0);
+    ASSERT_TRUE(written);
+    const auto bytes = written->flatten();
+    ASSERT_TRUE(bytes);
+    const auto read = decode<ConsumerGroupMemberMetadataValue>(*bytes, 0);
+    ASSERT_TRUE(read) << read.error().detail;
+    EXPECT_EQ(read->classic_member_metadata.has_value(), !is_null);
+    EXPECT_EQ(bytes->text().ends_with(std::string_view("\1\0\1\0", 4)), is_null);
   }
 }
 

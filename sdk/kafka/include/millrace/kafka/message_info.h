@@ -10,9 +10,16 @@
 
 namespace millrace::kafka {
 
+/// As a schema says it: requests and responses of an API, keys and values of a coordinator's log,
+/// records of a metadata log, headers, and structs in other places.
+enum class MessageKind : std::uint8_t { request, response, key, value, record, header, data };
+
 struct MessageInfo {
   std::string_view name;  ///< "FetchRequest", "OffsetCommitValue"
+  MessageKind kind;
+  std::int16_t number;  ///< the API's, key's or record's; -1 for the other kinds
   VersionRange versions;
+  std::int16_t flexible_from;  ///< INT16_MAX: none is
   /// Decodes `body`, and then: nothing; prints it; encodes it again.
   Result<> (*check)(Buffer body, std::int16_t version);
   Result<std::string> (*to_json)(Buffer body, std::int16_t version);
@@ -26,10 +33,14 @@ const MessageInfo* find_message(std::string_view name) noexcept;
 
 /// For the generated table.
 template <class Message>
-constexpr MessageInfo make_message_info() {
+constexpr MessageInfo make_message_info(MessageKind kind, std::int16_t number,
+                                        std::int16_t flexible_from) {
   return {
       .name = Message::message_name,
+      .kind = kind,
+      .number = number,
       .versions = Message::message_versions,
+      .flexible_from = flexible_from,
       .check = [](Buffer body, std::int16_t version) -> Result<> {
         MR_CHECK(decode<Message>(std::move(body), version));
         return {};
