@@ -2,6 +2,7 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -25,6 +26,9 @@ constexpr std::uint16_t this_machine = EM_AARCH64;
 #else
 #error "name this machine's ELF number"
 #endif
+
+/// No name of a section and no text in one that we look for is longer.
+constexpr std::uint64_t text_bytes_max = 1024;
 
 Error refused(std::string reason) { return {Errc::incompatible, std::move(reason)}; }
 
@@ -90,7 +94,8 @@ Result<> check_whole(std::ifstream& file, const Elf64_Ehdr& header, std::uint64_
   return {};
 }
 
-Result<> check_file(const std::string& path) {
+/// The header of a file that is whole.
+Result<Elf64_Ehdr> check_file(const std::string& path) {
   std::error_code failed;
   const auto size = std::filesystem::file_size(path, failed);
   if (failed) {
@@ -114,18 +119,47 @@ Result<> check_file(const std::string& path) {
   Elf64_Ehdr header;
   if (!read_at(file, 0, header)) return truncated("the ELF header", sizeof header, size);
   MR_CHECK(check_header(header));
-  return check_whole(file, header, size);
+  MR_CHECK(check_whole(file, header, size));
+  return header;
+}
+
+std::string read_text(std::ifstream& file, std::uint64_t position, std::uint64_t bytes_max) {
+  std::string text(std::min(bytes_max, text_bytes_max), '\0');
+  file.clear();
+  file.seekg(static_cast<std::streamoff>(position));
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text.substr(0, text.find('\0'));
 }
 
 }  // namespace
 
 Result<std::vector<std::string>> exported_symbols(const std::string& path) {
-  MR_CHECK(check_file(path));
+  if (const auto header = check_file(path); !header) return header.error();
   try {
     return boost::dll::library_info(path).symbols();
   } catch (const std::exception& failed) {
     return refused(concat("its symbols cannot be read: ", failed.what(), "; rebuild it"));
   }
+}
+
+Result<std::string> text_of_section(const std::string& path, std::string_view name) {
+  MR_TRY(const auto header, check_file(path));
+  std::ifstream file(path, std::ios::binary);
+  const auto section_at = [&file, &header](unsigned at) {
+    Elf64_Shdr section{};
+    read_at(file, header.e_shoff + at * sizeof section, section);
+    return section;
+  };
+  const auto names = section_at(header.e_shstrndx);
+  for (unsigned at = 0; at < header.e_shnum; ++at) {
+    const auto section = section_at(at);
+    if (section.sh_type == SHT_NOBITS || section.sh_name >= names.sh_size) continue;
+    const auto name_at = names.sh_offset + section.sh_name;
+    if (read_text(file, name_at, names.sh_size - section.sh_name) != name) continue;
+    return read_text(file, section.sh_offset, section.sh_size);
+  }
+  return std::string();
 }
 
 }  // namespace millrace::kernel

@@ -137,12 +137,26 @@ Result<> check_kind(const MillraceDescriptor& descriptor, const std::string& pat
   return {};
 }
 
+Error other_toolchain(const std::string& path, std::string_view found, std::string_view expected) {
+  return refused(path, concat("toolchain differs; rebuild it with the kernel's\n  plugin: ", found,
+                              "\n  kernel: ", expected));
+}
+
 Result<> check_toolchain(const MillraceDescriptor& descriptor, const std::string& path) {
   const std::string_view expected =
       is_system_kind(descriptor.kind) ? MILLRACE_TOOLCHAIN_SYSTEM : MILLRACE_TOOLCHAIN_PORTABLE;
   if (descriptor.toolchain == expected) return {};
-  return refused(path, concat("toolchain differs; rebuild it with the kernel's\n  plugin: ",
-                              descriptor.toolchain, "\n  kernel: ", expected));
+  return other_toolchain(path, descriptor.toolchain, expected);
+}
+
+// As far as the file tells before it is mapped: its kind is not known yet.
+Result<> check_toolchain_of_file(const std::string& path) {
+  const auto found = text_of_section(path, MILLRACE_TOOLCHAIN_SECTION);
+  if (!found) return Error{found.error().code, path + ": " + found.error().detail};
+  const std::string_view portable = MILLRACE_TOOLCHAIN_PORTABLE;
+  const std::string_view system = MILLRACE_TOOLCHAIN_SYSTEM;
+  if (found->empty() || *found == portable || *found == system) return {};
+  return other_toolchain(path, *found, found->contains(";cc=") ? system : portable);
 }
 
 const MillraceLayout* find_layout(const MillraceLayout* table, std::string_view type) {
@@ -190,8 +204,8 @@ Result<> check_id(const MillraceDescriptor& descriptor, const std::string& path)
 Result<> inspect_plugin(const std::string& path) {
   auto symbols = exported_symbols(path);
   if (!symbols) return Error{symbols.error().code, path + ": " + symbols.error().detail};
-  if (contains(*symbols, MILLRACE_DESCRIPTOR_SYMBOL)) return {};
-  return no_descriptor(path, *symbols);
+  if (!contains(*symbols, MILLRACE_DESCRIPTOR_SYMBOL)) return no_descriptor(path, *symbols);
+  return check_toolchain_of_file(path);
 }
 
 Result<> check_descriptor(const MillraceDescriptor& descriptor, const std::string& path,

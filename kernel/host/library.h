@@ -20,7 +20,7 @@ struct PluginLibrary {
 };
 
 /// Reads the names in the file and runs nothing of it: a readable, whole ELF file for this machine
-/// that exports the descriptor of this ABI.
+/// that exports the descriptor of this ABI and was built by this toolchain.
 Result<> inspect_plugin(const std::string& path);
 
 /// Inspects, maps (every symbol resolved now; the library's constructors run) and compares magic,

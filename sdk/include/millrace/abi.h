@@ -49,6 +49,9 @@ struct MillraceDescriptor {
 #define MILLRACE_ABI_MAJOR 1
 #define MILLRACE_ABI_MINOR 6
 #define MILLRACE_DESCRIPTOR_SYMBOL "millrace_plugin_v1"
+/// The section that holds the toolchain's text once more, so that it can be read from the file: to
+/// map a library of another toolchain may already be the end of the process.
+#define MILLRACE_TOOLCHAIN_SECTION "millrace_toolchain"
 
 #define MILLRACE_DETAIL_STRING2(x) #x
 #define MILLRACE_DETAIL_STRING(x) MILLRACE_DETAIL_STRING2(x)

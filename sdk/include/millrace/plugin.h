@@ -103,6 +103,12 @@ inline constexpr MillraceLayout shared_layout[] = {
 };
 inline constexpr MillraceOption no_options[] = {
     {nullptr, 0, nullptr, nullptr, 0, 0, nullptr, nullptr, 0}};
+
+/// A text in place: what is read from a file before it is mapped has no pointers yet.
+struct ToolchainText {
+  char text[128] = {};
+  consteval explicit ToolchainText(std::string_view from) { from.copy(text, sizeof text - 1); }
+};
 }  // namespace detail
 
 /// What MILLRACE_PLUGIN takes, by designated initialisers.
@@ -125,28 +131,32 @@ struct PluginFacts {
 /// The whole registration of a plugin, once per shared object:
 ///   MILLRACE_PLUGIN(GzipPlugin, .kind = "compression", .id = "org.millrace.compression.gzip",
 ///                   .version = "0.1.0", .summary = "gzip by zlib");
-/// Expands to the descriptor. Globals of a plugin are constinit: static constructors would run
-/// before the kernel has compared the layouts.
-#define MILLRACE_PLUGIN(PluginClass, ...)                                               \
-  static_assert(::std::is_base_of_v<::millrace::Plugin, PluginClass>);                  \
-  static constexpr ::millrace::PluginFacts millrace_plugin_facts{__VA_ARGS__};          \
-  extern "C" __attribute__((                                                            \
-      visibility("default"))) constinit const MillraceDescriptor millrace_plugin_v1 = { \
-      MILLRACE_MAGIC,                                                                   \
-      sizeof(MillraceDescriptor),                                                       \
-      MILLRACE_ABI_MAJOR,                                                               \
-      MILLRACE_ABI_MINOR,                                                               \
-      ::millrace::revision_of_kind(millrace_plugin_facts.kind),                         \
-      0,                                                                                \
-      millrace_plugin_facts.kind,                                                       \
-      millrace_plugin_facts.id,                                                         \
-      millrace_plugin_facts.version,                                                    \
-      millrace_plugin_facts.licence,                                                    \
-      millrace_plugin_facts.summary,                                                    \
-      millrace_plugin_facts.needs,                                                      \
-      millrace_plugin_facts.provides,                                                   \
-      millrace_plugin_facts.toolchain,                                                  \
-      millrace_plugin_facts.layout,                                                     \
-      millrace_plugin_facts.options,                                                    \
-      &::millrace::detail::create_plugin<PluginClass>,                                  \
+/// Expands to the descriptor, and to the toolchain's text in a section of its own. Globals of a
+/// plugin are constinit: static constructors would run before the kernel has compared the layouts.
+#define MILLRACE_PLUGIN(PluginClass, ...)                                                  \
+  static_assert(::std::is_base_of_v<::millrace::Plugin, PluginClass>);                     \
+  static constexpr ::millrace::PluginFacts millrace_plugin_facts{__VA_ARGS__};             \
+  __attribute__((                                                                          \
+      section(MILLRACE_TOOLCHAIN_SECTION),                                                 \
+      used)) static constexpr ::millrace::detail::ToolchainText millrace_plugin_toolchain{ \
+      millrace_plugin_facts.toolchain};                                                    \
+  extern "C" __attribute__((                                                               \
+      visibility("default"))) constinit const MillraceDescriptor millrace_plugin_v1 = {    \
+      MILLRACE_MAGIC,                                                                      \
+      sizeof(MillraceDescriptor),                                                          \
+      MILLRACE_ABI_MAJOR,                                                                  \
+      MILLRACE_ABI_MINOR,                                                                  \
+      ::millrace::revision_of_kind(millrace_plugin_facts.kind),                            \
+      0,                                                                                   \
+      millrace_plugin_facts.kind,                                                          \
+      millrace_plugin_facts.id,                                                            \
+      millrace_plugin_facts.version,                                                       \
+      millrace_plugin_facts.licence,                                                       \
+      millrace_plugin_facts.summary,                                                       \
+      millrace_plugin_facts.needs,                                                         \
+      millrace_plugin_facts.provides,                                                      \
+      millrace_plugin_facts.toolchain,                                                     \
+      millrace_plugin_facts.layout,                                                        \
+      millrace_plugin_facts.options,                                                       \
+      &::millrace::detail::create_plugin<PluginClass>,                                     \
       &::millrace::detail::destroy_plugin}

@@ -195,6 +195,21 @@ TEST(LibraryTest, RefusesOtherToolchain) {
                                "  kernel: " MILLRACE_TOOLCHAIN_PORTABLE);
 }
 
+TEST(LibraryTest, RefusesAFileOfAnotherToolchainUnmapped) {
+  const auto path = bad_plugin("foreign");
+  EXPECT_EQ(refusal_unmapped(path), path +
+                                        ": toolchain differs; rebuild it with the kernel's\n"
+                                        "  plugin: libcxx;std=23;san=none\n"
+                                        "  kernel: " MILLRACE_TOOLCHAIN_PORTABLE);
+}
+
+TEST(LibraryTest, RefusesASanitizedPluginUnmapped) {
+  const auto path = bad_plugin("sanitized");
+  if (std::string_view(MILLRACE_TOOLCHAIN_PORTABLE).ends_with("san=none")) {
+    EXPECT_THAT(refusal_unmapped(path), HasSubstr("san=address"));
+  }
+}
+
 TEST(LibraryTest, SystemKindsAlsoComeFromTheSameCompiler) {
   const auto path = bad_plugin("other_system_toolchain");
   EXPECT_EQ(refusal(path, "storage"), path +
