@@ -4,6 +4,8 @@
 
 #include "kernel/cluster/topics.h"
 #include "kernel/cluster/znodes.h"
+#include "kernel/takeover/takeover.h"
+#include "kernel/partition/topic_config.h"
 
 namespace millrace::kernel {
 
@@ -18,8 +20,12 @@ Task<> publish_on(ShardState& state, std::shared_ptr<const ClusterState> cluster
 
 Task<> ClusterKeeper::join() {
   MR_CO_TRY(lease_, co_await parts_.coordination.join(Member{config_.id}));
+  Takeover takeover{parts_.environment, parts_.coordination, parts_.storage,
+                    parts_.log,         config_.data,        config_.id};
+  MR_CO_CHECK(co_await take_over(std::move(takeover)));
   MR_CO_CHECK(co_await load_cluster_id());
   MR_CO_CHECK(co_await become_controller());
+  MR_CO_CHECK(co_await load_broker_configs());
   MR_CO_TRY(auto topics, co_await read_topics(parts_.coordination));
   for (auto& topic : topics) state_.put(std::move(topic));
   co_return {};
@@ -65,6 +71,22 @@ Task<> ClusterKeeper::become_controller() {
                     .ephemeral = true});
   MR_CO_CHECK(co_await parts_.coordination.commit(std::move(writes)));
   state_.controller_id = config_.id;
+  co_return {};
+}
+
+Task<> ClusterKeeper::load_broker_configs() {
+  const std::string prefix(znodes::broker_configs);
+  MR_CO_TRY(const auto brokers, co_await parts_.coordination.list(prefix));
+  for (const auto& broker : brokers) {
+    const auto key = znodes::broker_config(broker);
+    MR_CO_TRY(const auto node, co_await parts_.coordination.get(key));
+    MR_CO_TRY(auto configs, znodes::decode_configs(key, node.value));
+    for (const auto& problem : broker_config_problems(configs)) {
+      parts_.log.warning("a stored setting of a broker cannot be used; what is weaker counts",
+                         {{"broker", broker}, {"problem", problem.detail}});
+    }
+    state_.broker_configs.insert_or_assign(broker, std::move(configs));
+  }
   co_return {};
 }
 
