@@ -80,10 +80,10 @@ TEST_F(PlanTopicTest, RefusesNumbersThatCannotBe) {
 }
 
 TEST_F(PlanTopicTest, FollowsAnAssignment) {
-  const auto planned = plan({.name = "n", .assignments = {{0, {3, 1}}, {1, {2}}}});
+  const auto planned = plan({.name = "n", .assignments = {{0, {3, 1}}, {1, {2, 3}}}});
   ASSERT_FALSE(planned.refusal);
   EXPECT_EQ(planned.topic.partitions[0].leader, 3);
-  EXPECT_EQ(planned.topic.partitions[1].replicas, (std::vector<std::int32_t>{2}));
+  EXPECT_EQ(planned.topic.partitions[1].replicas, (std::vector<std::int32_t>{2, 3}));
 }
 
 TEST_F(PlanTopicTest, RefusesAssignmentsThatCannotBe) {
@@ -107,6 +107,68 @@ TEST_F(PlanTopicTest, ChecksSettings) {
             ErrorCode::invalid_config);
   EXPECT_EQ(refused({.name = "n", .configs = {{"retention.ms", std::nullopt}}}),
             ErrorCode::invalid_config);
+}
+
+TEST_F(PlanTopicTest, ReplicasOfAnAssignmentAreAsManyInEachPartition) {
+  const auto planned = plan({.name = "n", .assignments = {{0, {3, 1}}, {1, {2}}}});
+  ASSERT_TRUE(planned.refusal);
+  EXPECT_EQ(planned.refusal->error, ErrorCode::invalid_replica_assignment);
+  EXPECT_EQ(planned.refusal->message,
+            "The manual partition assignment includes a partition with 1 replica(s), but this is "
+            "not consistent with previous partitions, which have 2 replica(s).");
+}
+
+class PlanGrowthTest : public PlanTopicTest {
+ protected:
+  PlanGrowthTest() {
+    auto planned = plan({.name = "grows", .partitions = 2, .replication_factor = 2});
+    cluster_.put(planned.topic);
+  }
+  ErrorCode growth_refused(TopicGrowth wanted) {
+    const auto planned = plan_growth(wanted, cluster_);
+    return planned.refusal ? planned.refusal->error : ErrorCode::none;
+  }
+};
+
+TEST_F(PlanGrowthTest, KeepsWhatIsThereAndPlacesTheRest) {
+  const auto before = *cluster_.find("grows");
+  const auto planned = plan_growth({.name = "grows", .partitions = 7}, cluster_);
+  ASSERT_FALSE(planned.refusal);
+  EXPECT_EQ(planned.topic.id, before.id);
+  ASSERT_EQ(planned.topic.partitions.size(), 7u);
+  EXPECT_EQ(planned.topic.partitions[1].replicas, before.partitions[1].replicas);
+  for (const auto& partition : planned.topic.partitions) {
+    EXPECT_EQ(partition.replicas.size(), 2u);
+    EXPECT_NE(partition.replicas[0], partition.replicas[1]);
+  }
+}
+
+TEST_F(PlanGrowthTest, FollowsAssignmentsOfTheNewPartitions) {
+  const auto planned =
+      plan_growth({.name = "grows", .partitions = 3, .assignments = {{{3, 2}}}}, cluster_);
+  ASSERT_FALSE(planned.refusal);
+  EXPECT_EQ(planned.topic.partitions[2].replicas, (std::vector<std::int32_t>{3, 2}));
+  EXPECT_EQ(planned.topic.partitions[2].leader, 3);
+}
+
+TEST_F(PlanGrowthTest, RefusesWhatCannotBe) {
+  EXPECT_EQ(growth_refused({.name = "none", .partitions = 3}),
+            ErrorCode::unknown_topic_or_partition);
+  for (const std::int32_t count : {-1, 0, 1, 2, 2'000'000'000}) {
+    EXPECT_EQ(growth_refused({.name = "grows", .partitions = count}),
+              ErrorCode::invalid_partitions);
+  }
+  const auto assigned = [&](std::vector<std::vector<std::int32_t>> assignments) {
+    return growth_refused(
+        {.name = "grows", .partitions = 3, .assignments = std::move(assignments)});
+  };
+  EXPECT_EQ(assigned({}), ErrorCode::invalid_replica_assignment);
+  EXPECT_EQ(assigned({{1, 2}, {2, 3}}), ErrorCode::invalid_replica_assignment);
+  EXPECT_EQ(assigned({{1}}), ErrorCode::invalid_replica_assignment);
+  EXPECT_EQ(assigned({{1, 1}}), ErrorCode::invalid_replica_assignment);
+  EXPECT_EQ(assigned({{1, 9}}), ErrorCode::invalid_replica_assignment);
+  EXPECT_EQ(assigned({{}}), ErrorCode::invalid_replica_assignment);
+  EXPECT_EQ(assigned({{1, 2}}), ErrorCode::none);
 }
 
 }  // namespace
