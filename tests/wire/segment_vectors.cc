@@ -80,7 +80,8 @@ void add_batches(const json::array& lines, std::uint64_t log_at,
     batches.push_back({{line.at("baseOffset").as_int64()},
                        {line.at("lastOffset").as_int64()},
                        log_at + line.at("position").to_number<std::uint64_t>(),
-                       line.at("size").to_number<std::uint64_t>()});
+                       line.at("size").to_number<std::uint64_t>(),
+                       line.at("magic").to_number<std::int8_t>()});
   }
 }
 

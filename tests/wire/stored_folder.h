@@ -15,6 +15,7 @@ struct StoredBatch {
   Offset last;
   std::uint64_t position = 0;  ///< in all of the folder's log files, one behind the other
   std::uint64_t bytes = 0;
+  std::int8_t magic = 2;
 };
 
 /// Copies the folder to a simulated disk, opens it after what was a clean stop, reads it whole and

@@ -29,7 +29,11 @@ class OffsetIndex {
   /// The rows from `from` on, as they stand in the file.
   std::vector<std::byte> encode(std::size_t from) const;
 
-  void add(Row row) { rows_.push_back(row); }
+  /// Rows rise: one whose offset is not beyond the last is left out. (Older brokers name the last
+  /// offset of an append at the position of its first batch.)
+  void add(Row row) {
+    if (rows_.empty() || row.offset > rows_.back().offset) rows_.push_back(row);
+  }
   /// The last row whose offset is not beyond `offset`; none: the start of the file.
   std::optional<Row> find(std::int64_t offset) const;
   /// The last row that stands at or before `position` and whose offset is below `limit`.
@@ -42,7 +46,8 @@ class OffsetIndex {
   std::vector<Row> rows_;
 };
 
-/// How old things are: each row has the largest timestamp so far and the offset of its record.
+/// How old things are: each row has the largest timestamp so far and the last
+/// offset of its batch.
 class TimeIndex {
  public:
   struct Row {

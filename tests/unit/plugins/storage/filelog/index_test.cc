@@ -33,6 +33,18 @@ TEST(OffsetIndexTest, LeadsToARowByPositionAndLimit) {
   EXPECT_FALSE(index.find_by_position(99999, 9));
 }
 
+// A broker of 2.8 wrote {19, 6443} for an append of batches 4 to 19; a walk from there finds them
+// one by one.
+TEST(OffsetIndexTest, KeepsRisingBehindARowForManyBatches) {
+  OffsetIndex index;
+  index.add({19, 6443});
+  index.add({11, 12469});
+  index.add({19, 19052});
+  index.add({25, 20000});
+  EXPECT_EQ(index.rows().size(), 2u);
+  EXPECT_EQ(index.rows().back().offset, 25);
+}
+
 TEST(OffsetIndexTest, SurvivesItsFile) {
   const auto index = three_rows();
   const auto parsed = OffsetIndex::parse(bytes_of(index.encode(0)), 20000);
