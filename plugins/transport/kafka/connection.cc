@@ -170,7 +170,9 @@ void Connection::account_memory() {
 Task<> Connection::handle(const Api& api, kafka::RequestHead head, MemoryBudget::Lease memory,
                           AnswerQueue::Ticket ticket) {
   MR_CO_TRY(const auto pass, running_.enter());
-  context_.metrics.requests.add();
+  const auto& metrics = context_.metrics.of(api);
+  metrics.requests.add();
+  const auto began_at = shard_.now();
   const auto version = head.version;
   const auto client_id = head.client_id.value_or("");
   if (client_.client_id != client_id) client_.client_id = client_id;
@@ -178,6 +180,7 @@ Task<> Connection::handle(const Api& api, kafka::RequestHead head, MemoryBudget:
   Request request(context_, *session_, client_, std::move(head), std::move(memory), turn_);
   auto handling = api.handler(request);
   auto answer = co_await std::move(handling);
+  metrics.took.observe(shard_.now() - began_at);
   if (answer) {
     answers_.put(ticket, *std::move(answer));
     account_memory();
@@ -232,6 +235,7 @@ void Connection::watch_idle() {
     if (!sending_ && !answers_.empty()) active_at_ = shard_.now();
     if (shard_.now() - active_at_ < idle_max) return watch_idle();
     idle_timer_ = TimerId::none;
+    context_.metrics.idle.add();
     context_.log.debug("closing an idle connection", {{"peer", to_string(client_.peer)}});
     abort();
   });

@@ -3,23 +3,46 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <millrace/broker.h>
+#include <millrace/kafka/api_key.h>
 #include <millrace/observe.h>
 
 #include "settings.h"
 
 namespace millrace::kafka_transport {
 
+struct Api;
 class ApiSet;
 
 /// [any thread]
-struct TransportMetrics {
-  explicit TransportMetrics(Metrics& metrics);
-  Gauge& connections;
-  Counter& connections_refused;
+struct ApiMetrics {
   Counter& requests;
+  Histogram& took;  ///< from the request being read to its answer being ready
+};
+
+/// [any thread]
+class TransportMetrics {
+ public:
+  TransportMetrics(Metrics& metrics, const ApiSet& apis);
+
+  const ApiMetrics& of(const Api& api) const noexcept;
+  /// One error code in an answer. Looks its series up: errors are rare, or look so in a graph.
+  void count_error(kafka::ApiKey api, ErrorCode error);
+
+ private:
+  Metrics& metrics_;
+  const ApiSet& apis_;
+  std::vector<ApiMetrics> by_api_;  // in the order of apis_
+
+ public:
+  Gauge& connections;
+  Counter& accepted;
+  // connections that were closed here, and why
+  Counter& connections_refused;
   Counter& bad_requests;
+  Counter& idle;
   Counter& stalled_readers;
   Counter& bytes_in;
   Counter& bytes_out;

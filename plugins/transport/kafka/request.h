@@ -7,6 +7,7 @@
 #include <millrace/broker.h>
 #include <millrace/kafka/codec.h>
 
+#include "error_codes.h"
 #include "listener_context.h"
 
 namespace millrace::kafka_transport {
@@ -68,6 +69,10 @@ class Request {
   /// An answer that cannot be written is our own mistake.
   template <class Response>
   Result<Payload> encode(const Response& response) const {
+    auto count = [this](ErrorCode error) {
+      listener.metrics.count_error(Response::api_key, error);
+    };
+    for_each_error(response, count);
     auto answer = kafka::encode_response(head, response);
     if (answer) return answer;
     return Error{Errc::internal, "answer: " + to_string(answer.error())};

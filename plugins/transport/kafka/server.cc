@@ -22,7 +22,7 @@ Server::Server(Host& host, Settings settings)
       node_id_(parse_node_id(host.setting("broker.id"))),
       log_(host.log()),
       settings_(std::move(settings)),
-      metrics_(host.metrics()) {}
+      metrics_(host.metrics(), apis_) {}
 
 Task<Endpoint> Server::listen(Broker& broker) {
   MR_ASSERT(!listener_);

@@ -22,6 +22,7 @@ ShardConnections::ShardConnections(const ListenerContext& context, Shard& shard,
 void ShardConnections::adopt(std::unique_ptr<Stream> stream) {
   auto pass = gate_.enter();
   if (!pass) return;  // stopping
+  context_.metrics.accepted.add();
   if (open_.load() >= context_.settings.connections_max) {
     context_.metrics.connections_refused.add();
     if (!std::exchange(refusing_, true)) {

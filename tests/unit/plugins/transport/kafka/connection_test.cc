@@ -10,6 +10,7 @@
 
 #include <millrace/kafka/api_versions.h>
 #include <millrace/kafka/fetch.h>
+#include <millrace/kafka/list_offsets.h>
 #include <millrace/kafka/metadata.h>
 #include <millrace/kafka/produce.h>
 
@@ -175,7 +176,7 @@ TEST_P(ConnectionGarbageTest, IsNamedInOneLineAndCostsNothing) {
   EXPECT_TRUE(ended);
   EXPECT_THAT(log.warnings(), ElementsAre(HasSubstr(GetParam().reason)));
   EXPECT_THAT(log.warnings(), ElementsAre(HasSubstr("peer=192.0.2.7:40001")));
-  EXPECT_EQ(counter("millrace_kafka_bad_requests_total"), 1);
+  EXPECT_EQ(counter("millrace_kafka_connections_closed_total", {{"reason", "bad_request"}}), 1);
   EXPECT_EQ(broker.memory(shard).bytes_used(), 0);
   EXPECT_THAT(wire.sends, IsEmpty());
 }
@@ -476,9 +477,48 @@ TEST_F(ConnectionTest, CountsWhatItMoves) {
   connect();
   const auto sent = metadata(1) + metadata(2);
   push(sent);
-  EXPECT_EQ(counter("millrace_kafka_requests_total"), 2);
-  EXPECT_EQ(counter("millrace_kafka_bytes_in_total"), sent.size());
-  EXPECT_EQ(counter("millrace_kafka_bytes_out_total"), wire.sends[0].size());
+  EXPECT_EQ(counter("millrace_kafka_requests_total", {{"api", "Metadata"}}), 2);
+  EXPECT_EQ(counter("millrace_kafka_requests_total", {{"api", "Fetch"}}), 0);
+  EXPECT_EQ(counter("millrace_kafka_received_bytes_total"), sent.size());
+  EXPECT_EQ(counter("millrace_kafka_sent_bytes_total"), wire.sends[0].size());
+}
+
+TEST_F(ConnectionTest, MeasuresHowLongRequestsTake) {
+  broker.hold_fetch = true;
+  connect();
+  push(fetch(1));
+  shard.advance(std::chrono::milliseconds(30));
+  broker.fetches[0].dispatched.resolve();
+  broker.fetches[0].done.resolve(plain_answer(broker.fetches[0].request));
+  shard.run();
+  const auto& took = metrics.histogram("millrace_kafka_request_seconds", "", {{"api", "Fetch"}});
+  EXPECT_EQ(took.sum(), std::chrono::milliseconds(30));
+}
+
+TEST_F(ConnectionTest, CountsTheErrorsThatItAnswers) {
+  broker.on_list_offsets = [](const ListOffsetsRequest& asked) {
+    auto answer = plain_answer(asked);
+    for (auto& partition : answer.topics[0].partitions) {
+      partition.error = ErrorCode::unknown_topic_or_partition;
+    }
+    return answer;
+  };
+  connect();
+  kafka::ListOffsetsRequest request;
+  request.topics.emplace_back().name = "t";
+  request.topics[0].partitions.resize(3);
+  ask(1, request);
+  EXPECT_EQ(counter("millrace_kafka_errors_total",
+                    {{"api", "ListOffsets"}, {"error", "UNKNOWN_TOPIC_OR_PARTITION"}}),
+            3);
+}
+
+TEST_F(ConnectionTest, CountsIdleConnectionsThatItCloses) {
+  settings.idle_max = std::chrono::seconds(1);
+  connect();
+  shard.advance(std::chrono::seconds(2));
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(counter("millrace_kafka_connections_closed_total", {{"reason", "idle"}}), 1);
 }
 
 }  // namespace

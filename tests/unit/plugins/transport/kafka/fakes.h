@@ -293,7 +293,9 @@ class ConnectionFixture : public ::testing::Test {
   }
   /// The correlation ids of what was answered, in order.
   std::vector<std::int32_t> answered() const;
-  std::size_t counter(std::string_view name) { return metrics.counter(name, "").value(); }
+  std::size_t counter(std::string_view name, MetricLabels labels = {}) {
+    return metrics.counter(name, "", std::move(labels)).value();
+  }
 
   ManualShard shard;
   Wire wire;
@@ -307,7 +309,7 @@ class ConnectionFixture : public ::testing::Test {
   bool ended = false;
 
  private:
-  TransportMetrics transport_metrics_{metrics};
+  TransportMetrics transport_metrics_{metrics, apis};
   ListenerContext context_;
   std::int32_t last_correlation_id_ = 100;
 };
