@@ -1,5 +1,6 @@
 #include "broker_metrics.h"
 
+#include <array>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,54 @@ struct Memory {
 Task<Memory> memory_of(Broker& broker, Shard& shard) {
   const auto& budget = broker.memory(shard);
   co_return Memory{budget.bytes_used(), budget.bytes_max(), budget.waiting()};
+}
+
+/// What is told of every partition.
+struct PartitionFact {
+  const char* name;
+  const char* help;
+  double (*value)(const PartitionSize&);
+};
+constexpr std::array partition_facts = {
+    PartitionFact{"millrace_partition_bytes", "Size of the log",
+                  [](const PartitionSize& size) { return static_cast<double>(size.bytes); }},
+    PartitionFact{"millrace_partition_end_offset", "Offset of the next record",
+                  [](const PartitionSize& size) { return static_cast<double>(size.end.value); }},
+    PartitionFact{
+        "millrace_partition_high_watermark", "Offset below which records are on all replicas",
+        [](const PartitionSize& size) { return static_cast<double>(size.high_watermark.value); }},
+    PartitionFact{
+        "millrace_partition_last_stable_offset", "Offset below which transactions are decided",
+        [](const PartitionSize& size) { return static_cast<double>(size.last_stable.value); }},
+    PartitionFact{
+        "millrace_partition_start_offset", "Offset of the oldest record",
+        [](const PartitionSize& size) { return static_cast<double>(size.log_start.value); }},
+};
+
+/// What a series stands for.
+enum class Grain { partition, topic, everything };
+
+Grain grain_of(std::size_t topics, std::size_t partitions, std::size_t series_max) {
+  if (partitions * partition_facts.size() <= series_max) return Grain::partition;
+  return topics * partition_facts.size() <= series_max ? Grain::topic : Grain::everything;
+}
+
+MetricLabels labels_of(Grain grain, const std::string& topic, std::int32_t partition) {
+  switch (grain) {
+    case Grain::partition: return {{"topic", topic}, {"partition", std::to_string(partition)}};
+    case Grain::topic: return {{"topic", topic}};
+    case Grain::everything: break;
+  }
+  return {};
+}
+
+/// Adds to the last series when that has the same labels: partitions come in the order of topics.
+void add_up(MetricFamily& family, MetricLabels labels, double value) {
+  auto& samples = family.samples;
+  if (samples.empty() || samples.back().labels != labels) {
+    samples.push_back({.labels = std::move(labels), .value = 0, .counts = {}});
+  }
+  samples.back().value += value;
 }
 
 MetricFamily gauge(const char* name, const char* help) {
@@ -48,6 +97,49 @@ Task<std::vector<MetricFamily>> memory_metrics(const Services& services) {
   families.push_back(std::move(used));
   families.push_back(std::move(waiting));
   co_return families;
+}
+
+std::vector<MetricFamily> log_metrics(const std::vector<LogFolder>& folders,
+                                      std::size_t series_max) {
+  std::size_t topics = 0;
+  std::size_t partitions = 0;
+  auto total = gauge("millrace_log_folder_bytes", "Size of the file system of a folder of logs");
+  auto usable = gauge("millrace_log_folder_usable_bytes", "What is free of it");
+  for (const auto& folder : folders) {
+    topics += folder.topics.size();
+    for (const auto& topic : folder.topics) partitions += topic.partitions.size();
+    if (folder.bytes_total < 0) continue;
+    const MetricLabels path = {{"path", folder.path}};
+    add_up(total, path, static_cast<double>(folder.bytes_total));
+    add_up(usable, path, static_cast<double>(folder.bytes_usable));
+  }
+  auto count = gauge("millrace_partitions", "Partitions that this broker keeps");
+  add_up(count, {}, static_cast<double>(partitions));
+
+  const auto grain = grain_of(topics, partitions, series_max);
+  std::vector<MetricFamily> families;
+  for (const auto& fact : partition_facts) {
+    auto family = gauge(fact.name, fact.help);
+    for (const auto& folder : folders) {
+      for (const auto& topic : folder.topics) {
+        for (const auto& size : topic.partitions) {
+          add_up(family, labels_of(grain, topic.topic, size.partition), fact.value(size));
+        }
+      }
+    }
+    families.push_back(std::move(family));
+  }
+  families.push_back(std::move(total));
+  families.push_back(std::move(usable));
+  families.push_back(std::move(count));
+  return families;
+}
+
+Task<std::vector<MetricFamily>> log_metrics(Exchange& exchange) {
+  const auto& services = exchange.services;
+  auto asking = services.broker.admin().describe_log_folders(exchange.session, std::nullopt);
+  MR_CO_TRY(const auto folders, co_await std::move(asking));
+  co_return log_metrics(folders, services.settings.partition_series_max);
 }
 
 }  // namespace millrace::http_transport

@@ -1,6 +1,5 @@
 #include "json.h"
 
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 namespace millrace::http_transport {
@@ -41,16 +40,8 @@ HttpResponse error_response(ErrorCode error, std::string_view message) {
   return error_response(status_of(error), name, message.empty() ? name : message);
 }
 
-Result<boost::json::object> read_object(std::string_view body) {
-  boost::json::error_code error;
-  auto value = boost::json::parse(body, error);
-  if (error) {
-    return Error{Errc::invalid_argument, "the body is not JSON: " + error.message()};
-  }
-  if (!value.is_object()) {
-    return Error{Errc::invalid_argument, "expected a JSON object as body, found another value"};
-  }
-  return std::move(value.get_object());
+HttpResponse bad_body(const Error& error) {
+  return error_response(400, "invalid_body", error.detail);
 }
 
 }  // namespace millrace::http_transport

@@ -17,8 +17,7 @@ HttpResponse json_response(const boost::json::value& value, unsigned status = 20
 HttpResponse error_response(unsigned status, std::string_view error, std::string_view message);
 /// An error of the broker under its own name, UNKNOWN_TOPIC_OR_PARTITION; the status that fits.
 HttpResponse error_response(ErrorCode error, std::string_view message);
-
-/// The object that a body must be; the error says what is wrong with it.
-Result<boost::json::object> read_object(std::string_view body);
+/// 400: what is wrong with the request's body.
+HttpResponse bad_body(const Error& error);
 
 }  // namespace millrace::http_transport

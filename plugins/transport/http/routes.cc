@@ -13,6 +13,20 @@ namespace millrace::http_transport {
 namespace {
 
 constexpr Route routes[] = {
+    {"/admin/brokers", "GET", handle_brokers},
+    {"/admin/brokers/ID/configs", "GET", handle_broker_configs},
+    {"/admin/brokers/ID/configs", "PATCH", handle_change_broker_configs},
+    {"/admin/config", "GET", handle_config},
+    {"/admin/log-level", "GET", handle_log_levels},
+    {"/admin/log-level", "PUT", handle_change_log_level},
+    {"/admin/plugins", "GET", handle_plugins},
+    {"/admin/topics", "GET", handle_list_topics},
+    {"/admin/topics", "POST", handle_create_topic},
+    {"/admin/topics/NAME", "GET", handle_show_topic},
+    {"/admin/topics/NAME", "PATCH", handle_grow_topic},
+    {"/admin/topics/NAME", "DELETE", handle_delete_topic},
+    {"/admin/topics/NAME/configs", "GET", handle_topic_configs},
+    {"/admin/topics/NAME/configs", "PATCH", handle_change_topic_configs},
     {"/healthz", "GET", handle_health},
     {"/metrics", "GET", handle_metrics},
 };

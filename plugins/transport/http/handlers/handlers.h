@@ -6,7 +6,28 @@
 
 namespace millrace::http_transport {
 
+// health.cc, metrics.cc
 Task<HttpResponse> handle_health(Exchange& exchange);
 Task<HttpResponse> handle_metrics(Exchange& exchange);
+
+// topics.cc
+Task<HttpResponse> handle_list_topics(Exchange& exchange);
+Task<HttpResponse> handle_create_topic(Exchange& exchange);
+Task<HttpResponse> handle_show_topic(Exchange& exchange);
+Task<HttpResponse> handle_grow_topic(Exchange& exchange);
+Task<HttpResponse> handle_delete_topic(Exchange& exchange);
+
+// configs.cc
+Task<HttpResponse> handle_topic_configs(Exchange& exchange);
+Task<HttpResponse> handle_change_topic_configs(Exchange& exchange);
+Task<HttpResponse> handle_broker_configs(Exchange& exchange);
+Task<HttpResponse> handle_change_broker_configs(Exchange& exchange);
+
+// brokers.cc
+Task<HttpResponse> handle_brokers(Exchange& exchange);
+Task<HttpResponse> handle_plugins(Exchange& exchange);
+Task<HttpResponse> handle_config(Exchange& exchange);
+Task<HttpResponse> handle_log_levels(Exchange& exchange);
+Task<HttpResponse> handle_change_log_level(Exchange& exchange);
 
 }  // namespace millrace::http_transport

@@ -28,6 +28,8 @@ Task<HttpResponse> handle_metrics(Exchange& exchange) {
   auto families = services.metrics.read();
   MR_CO_TRY(auto memory, co_await memory_metrics(services));
   add(families, std::move(memory));
+  MR_CO_TRY(auto logs, co_await log_metrics(exchange));
+  add(families, std::move(logs));
   auto work = [environment = &services.environment, families = std::move(families)]() mutable {
     return render(*environment, std::move(families));
   };

@@ -109,9 +109,9 @@ TEST_P(RefusedRequestTest, HasTheStatusThatSaysWhy) {
 INSTANTIATE_TEST_SUITE_P(
     All, RefusedRequestTest,
     ::testing::Values(
-        Refused{"Garbage", 400, "garbage\r\n\r\n"},
-        Refused{"Tls", 0, "\x16\x03\x01\x02"}, Refused{"Kafka", 0, std::string("\0\0\0\x12", 4)},
-        Refused{"Binary", 0, "\x80\x81"}, Refused{"EmptyLine", 0, "\r\nGET / HTTP/1.1\r\n\r\n"},
+        Refused{"Garbage", 400, "garbage\r\n\r\n"}, Refused{"Tls", 0, "\x16\x03\x01\x02"},
+        Refused{"Kafka", 0, std::string("\0\0\0\x12", 4)}, Refused{"Binary", 0, "\x80\x81"},
+        Refused{"EmptyLine", 0, "\r\nGET / HTTP/1.1\r\n\r\n"},
         Refused{"Version2", 505, "GET / HTTP/2.0\r\n\r\n"},
         Refused{"NoHost", 400, "GET / HTTP/1.1\r\n\r\n"},
         Refused{"TwoHosts", 400, "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"},

@@ -1,0 +1,68 @@
+#include "plugins/transport/http/broker_metrics.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plugins/transport/http/exposition.h"
+
+namespace millrace::http_transport {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+PartitionSize partition(std::int32_t number, std::uint64_t bytes) {
+  return {.partition = number,
+          .bytes = bytes,
+          .log_start = Offset{1},
+          .last_stable = Offset{2},
+          .high_watermark = Offset{3},
+          .end = Offset{4}};
+}
+
+std::vector<LogFolder> folders() {
+  return {{.path = "/data",
+           .topics = {{"a", {partition(0, 10), partition(1, 20)}}, {"b", {partition(0, 30)}}},
+           .bytes_total = 1000,
+           .bytes_usable = 400}};
+}
+
+TEST(LogMetricsTest, EveryPartitionHasItsSeries) {
+  const auto text = expose(log_metrics(folders(), 15));
+  EXPECT_THAT(text, HasSubstr("\nmillrace_partition_bytes{topic=\"a\",partition=\"1\"} 20\n"));
+  EXPECT_THAT(text, HasSubstr("\nmillrace_partition_bytes{topic=\"b\",partition=\"0\"} 30\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\nmillrace_partition_start_offset{topic=\"b\",partition=\"0\"} 1\n"));
+  EXPECT_THAT(
+      text, HasSubstr("\nmillrace_partition_last_stable_offset{topic=\"b\",partition=\"0\"} 2\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\nmillrace_partition_high_watermark{topic=\"b\",partition=\"0\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("\nmillrace_partition_end_offset{topic=\"b\",partition=\"0\"} 4\n"));
+  EXPECT_THAT(text, HasSubstr("\nmillrace_partitions 3\n"));
+  EXPECT_THAT(text, HasSubstr("\nmillrace_log_folder_bytes{path=\"/data\"} 1000\n"));
+  EXPECT_THAT(text, HasSubstr("\nmillrace_log_folder_usable_bytes{path=\"/data\"} 400\n"));
+}
+
+TEST(LogMetricsTest, TooManyPartitionsAreSummedUpByTopic) {
+  const auto text = expose(log_metrics(folders(), 14));
+  EXPECT_THAT(text, HasSubstr("\nmillrace_partition_bytes{topic=\"a\"} 30\n"));
+  EXPECT_THAT(text, HasSubstr("\nmillrace_partition_end_offset{topic=\"a\"} 8\n"));
+  EXPECT_THAT(text, Not(HasSubstr("partition=\"")));
+}
+
+TEST(LogMetricsTest, TooManyTopicsAreSummedUp) {
+  const auto text = expose(log_metrics(folders(), 9));
+  EXPECT_THAT(text, HasSubstr("\nmillrace_partition_bytes 60\n"));
+  EXPECT_THAT(text, Not(HasSubstr("topic=\"")));
+}
+
+TEST(LogMetricsTest, WhatAFolderDoesNotTellIsLeftOut) {
+  auto unknown = folders();
+  unknown[0].bytes_total = -1;
+  EXPECT_THAT(expose(log_metrics(unknown, 100)), Not(HasSubstr("millrace_log_folder")));
+}
+
+}  // namespace
+}  // namespace millrace::http_transport
