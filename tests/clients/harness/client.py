@@ -12,6 +12,7 @@ UNKNOWN_TOPIC_OR_PARTITION = 3
 LEADER_NOT_AVAILABLE = 5
 NOT_LEADER_OR_FOLLOWER = 6
 MESSAGE_TOO_LARGE = 10
+TOPIC_ALREADY_EXISTS = 36
 INVALID_PARTITIONS = 37
 INVALID_CONFIG = 40
 UNSUPPORTED_COMPRESSION_TYPE = 76
@@ -19,6 +20,7 @@ UNSUPPORTED_COMPRESSION_TYPE = 76
 ABILITIES = {
     "headers": "each record has headers of its own",
     "timestamps": "a record can be given its time",
+    "timeless": "sends records without a time, as those of format V0 are",
     "by-time": "finds the offset of a time",
     "follow": "one consumer reads partitions that change meanwhile",
     "idempotence": "an idempotent producer",

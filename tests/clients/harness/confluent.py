@@ -12,12 +12,22 @@ from confluent_kafka.admin import (
     NewTopic,
 )
 
-from harness.client import ABILITIES, DEADLINE_SECONDS, Client, ClientError, Setting
+from harness.client import (
+    ABILITIES,
+    DEADLINE_SECONDS,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    Client,
+    ClientError,
+    Setting,
+)
 from harness.records import Record
 
 
 def error_of(error: ck.KafkaError) -> ClientError:
-    return ClientError(error.code(), error.str())
+    code = error.code()
+    if code == ck.KafkaError._UNKNOWN_PARTITION:  # its own number for what metadata told it
+        code = UNKNOWN_TOPIC_OR_PARTITION
+    return ClientError(code, error.str())
 
 
 def create_topic(
@@ -39,10 +49,11 @@ def _wait(futures: dict):
 
 class Confluent(Client):
     name = "confluent"
-    abilities = frozenset(ABILITIES)
+    abilities = frozenset(ABILITIES) - {"timeless"}
 
     def __init__(self, address: str):
         super().__init__(address)
+        self.admin = AdminClient({"bootstrap.servers": address})
         self.follower: ck.Consumer | None = None
 
     def close(self) -> None:
@@ -159,17 +170,17 @@ class Confluent(Client):
             consumer.close()
 
     def delete_topic(self, topic) -> None:
-        _wait(self._admin().delete_topics([topic]))
+        _wait(self.admin.delete_topics([topic]))
 
     def list_topics(self) -> list[str]:
-        return list(self._admin().list_topics(timeout=DEADLINE_SECONDS).topics)
+        return list(self.admin.list_topics(timeout=DEADLINE_SECONDS).topics)
 
     def grow(self, topic, partitions) -> None:
-        _wait(self._admin().create_partitions([NewPartitions(topic, partitions)]))
+        _wait(self.admin.create_partitions([NewPartitions(topic, partitions)]))
 
     def trim(self, topic, partition, offset) -> int:
         asked = ck.TopicPartition(topic, partition, ck.OFFSET_END if offset == -1 else offset)
-        return _wait(self._admin().delete_records([asked])).low_watermark
+        return _wait(self.admin.delete_records([asked])).low_watermark
 
     def describe(self, topic) -> dict[str, Setting]:
         return self._settings(ConfigResource(ConfigResource.Type.TOPIC, topic))
@@ -178,7 +189,7 @@ class Confluent(Client):
         return self._settings(ConfigResource(ConfigResource.Type.BROKER, str(broker)))
 
     def _settings(self, resource: ConfigResource) -> dict[str, Setting]:
-        found = _wait(self._admin().describe_configs([resource]))
+        found = _wait(self.admin.describe_configs([resource]))
         return {
             name: Setting(
                 entry.value,
@@ -191,7 +202,7 @@ class Confluent(Client):
 
     def alter(self, topic, config) -> None:
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic, set_config=config)
-        _wait(self._admin().alter_configs([resource]))
+        _wait(self.admin.alter_configs([resource]))
 
     def adjust(self, topic, operation, name, value="") -> None:
         kind = AlterConfigOpType[operation.upper()]
@@ -199,7 +210,7 @@ class Confluent(Client):
         resource = ConfigResource(
             ConfigResource.Type.TOPIC, topic, incremental_configs=[entry]
         )
-        _wait(self._admin().incremental_alter_configs([resource]))
+        _wait(self.admin.incremental_alter_configs([resource]))
 
     def follow(self, topic, partitions) -> None:
         self.follower = self.follower or self._consumer(ends=False)
@@ -223,9 +234,6 @@ class Confluent(Client):
             records += map(_record, found)
             assert time.monotonic() < deadline, f"only {len(records)} records came"
         return records
-
-    def _admin(self) -> AdminClient:
-        return AdminClient({"bootstrap.servers": self.address})
 
     def _consumer(self, *, ends: bool = True) -> ck.Consumer:
         return ck.Consumer(

@@ -6,7 +6,7 @@ from harness.confluent import Confluent
 from harness.kcat import Kcat
 from harness.lines import LineClient
 
-EVERYTHING = frozenset(ABILITIES)
+EVERYTHING = frozenset(ABILITIES) - {"timeless"}
 BEFORE_ZSTD = ("none", "gzip", "snappy", "lz4")
 
 
@@ -81,7 +81,7 @@ class KafkaPythonAs09(KafkaPythonAs010):
     """Produce 1, Fetch 1, messages of format V0."""
 
     name = "kafka-python-as-0.9"
-    abilities = KafkaPythonAs010.abilities - {"timestamps"}
+    abilities = KafkaPythonAs010.abilities - {"timestamps"} | {"timeless"}
     version = "0.9"
 
 
@@ -198,9 +198,13 @@ class Fleet:
             self._started[name] = KINDS[name](self.address)
         return self._started[name]
 
-    def readers(self, codec: str = "none") -> list[Client]:
-        """Those that can read it."""
-        return [self[name] for name in self.names if codec in KINDS[name].codecs]
+    def readers(self, codec: str = "none", *abilities: str) -> list[Client]:
+        """Those that can read it, and have these abilities."""
+        return [
+            self[name]
+            for name in self.names
+            if codec in KINDS[name].codecs and KINDS[name].abilities >= set(abilities)
+        ]
 
     def close(self) -> None:
         for client in self._started.values():

@@ -3,7 +3,7 @@
 import socket
 import struct
 
-API_FETCH, API_API_VERSIONS = 1, 18
+API_PRODUCE, API_FETCH, API_API_VERSIONS = 0, 1, 18
 FETCH_BYTES_MAX = 50 << 20
 
 
@@ -55,26 +55,49 @@ class RawConnection:
         rows = struct.iter_unpack(">hhh", frame[10 : 10 + 6 * count])
         return {key: (oldest, newest) for key, oldest, newest in rows}
 
+    def ask(self, key: int, version: int, body: bytes) -> bytes:
+        """The answer to a request with the header of before flexible versions, without its own."""
+        header = struct.pack(">hhih4s", key, version, 7, 4, b"test")
+        self.send(struct.pack(">i", len(header + body)) + header + body)
+        return self.receive_frame()[4:]
+
     def send_fetch(self, topic: str, partition: int, offset: int, wait_ms: int) -> None:
         """Fetch v4 for at least one byte."""
-        name = topic.encode()
-        body = struct.pack(">hhih4s", API_FETCH, 4, 7, 4, b"test")
-        body += struct.pack(">iiiib", -1, wait_ms, 1, FETCH_BYTES_MAX, 0)
-        body += struct.pack(f">ih{len(name)}s", 1, len(name), name)
-        body += struct.pack(">iiqi", 1, partition, offset, FETCH_BYTES_MAX)
-        self.send(struct.pack(">i", len(body)) + body)
+        body = _fetch_body(4, topic, partition, offset, wait_ms)
+        header = struct.pack(">hhih4s", API_FETCH, 4, 7, 4, b"test")
+        self.send(struct.pack(">i", len(header + body)) + header + body)
+
+    def fetch(
+        self, topic: str, partition: int, offset: int = 0, version: int = 4
+    ) -> tuple[int, bytes]:
+        """Error and records of one partition, by Fetch v4 to v10."""
+        answer = self.ask(API_FETCH, version, _fetch_body(version, topic, partition, offset, 1000))
+        # throttle; error and session since v7; one topic, its name, one partition
+        at = 4 + (6 if version >= 7 else 0) + 4 + 2 + len(topic.encode()) + 4
+        index, error, _high, _stable = struct.unpack_from(">ihqq", answer, at)
+        assert index == partition
+        at += 22 + (8 if version >= 5 else 0)
+        (aborted,) = struct.unpack_from(">i", answer, at)
+        at += 4 + max(aborted, 0) * 16
+        (size,) = struct.unpack_from(">i", answer, at)
+        return error, answer[at + 4 : at + 4 + max(size, 0)]
 
     def fetch_batches(self, topic: str, partition: int, offset: int = 0) -> bytes:
         """The record batches from `offset` on, as they are on the wire."""
-        self.send_fetch(topic, partition, offset, wait_ms=1000)
-        frame = self.receive_frame()
-        # correlation, throttle, one topic, its name, one partition; then the partition's fields
-        at = 4 + 4 + 4 + 2 + len(topic.encode()) + 4
-        index, error, _high, _stable, aborted = struct.unpack_from(">ihqqi", frame, at)
-        assert (index, error) == (partition, 0), (index, error)
-        at += 26 + max(aborted, 0) * 16
-        (size,) = struct.unpack_from(">i", frame, at)
-        return frame[at + 4 : at + 4 + size]
+        error, records = self.fetch(topic, partition, offset)
+        assert error == 0, error
+        return records
+
+    def produce(self, topic: str, partition: int, records: bytes, version: int) -> int:
+        """The error of Produce v3 to v8 with these batches, for acks=all."""
+        name = topic.encode()
+        body = struct.pack(">hhi", -1, -1, 10_000)
+        body += struct.pack(f">ih{len(name)}s", 1, len(name), name)
+        body += struct.pack(">iii", 1, partition, len(records)) + records
+        answer = self.ask(API_PRODUCE, version, body)
+        index, error = struct.unpack_from(">ih", answer, 4 + 2 + len(name) + 4)
+        assert index == partition
+        return error
 
     def closed_by_broker(self) -> bool:
         """True once the broker closed the connection without sending a byte; False if it sends one
@@ -85,6 +108,33 @@ class RawConnection:
             return True
         except TimeoutError:
             return False
+
+
+def _fetch_body(version: int, topic: str, partition: int, offset: int, wait_ms: int) -> bytes:
+    """A Fetch request, v4 to v10, of one partition and without a session."""
+    name = topic.encode()
+    body = struct.pack(">iiiib", -1, wait_ms, 1, FETCH_BYTES_MAX, 0)
+    if version >= 7:
+        body += struct.pack(">ii", 0, -1)  # no session
+    body += struct.pack(f">ih{len(name)}s", 1, len(name), name)
+    body += struct.pack(">ii", 1, partition)
+    if version >= 9:
+        body += struct.pack(">i", -1)  # leader epoch not known
+    body += struct.pack(">q", offset)
+    if version >= 5:
+        body += struct.pack(">q", -1)  # log start, of followers only
+    body += struct.pack(">i", FETCH_BYTES_MAX)
+    return body + (struct.pack(">i", 0) if version >= 7 else b"")  # nothing forgotten
+
+
+def magics_of(records: bytes) -> set[int]:
+    """The format numbers of the whole batches, or messages of before batches, in these records."""
+    magics, at = set(), 0
+    while at + 17 <= len(records):
+        magics.add(records[at + 16])
+        (length,) = struct.unpack_from(">i", records, at + 8)
+        at += 12 + length
+    return magics
 
 
 def codecs_of_batches(batches: bytes) -> list[int]:

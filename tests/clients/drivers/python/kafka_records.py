@@ -21,6 +21,7 @@ class Records(Lines):
             enable_auto_commit=False,
             auto_offset_reset="none",
             fetch_max_wait_ms=100,
+            max_partition_fetch_bytes=4 << 20,  # before Fetch 3, what is larger never comes
         )
 
     def produce(self, topic, records, options) -> None:
