@@ -151,12 +151,6 @@ Checked<Intake> check_batch(const Buffer& records, const TopicConfig& config,
                                 (compressed && must_open(*header, config, now))};
 }
 
-// What a look at every record tells.
-struct Inspection {
-  Timestamp max_timestamp;
-  std::int32_t max_timestamp_delta = 0;
-};
-
 // Collects what is wrong with single records.
 class RecordJudge {
  public:
@@ -200,19 +194,19 @@ class RecordJudge {
   Refusal refusal_;
 };
 
-Checked<Inspection> inspect(const BatchHeader& header, Bytes section, const TopicConfig& config,
-                            Timestamp now) {
+Checked<Timestamp> inspect(const BatchHeader& header, Bytes section, const TopicConfig& config,
+                           Timestamp now) {
   RecordJudge judge(config, now);
   // Within the request: a converted message set may be several batches.
   const auto first_at = static_cast<std::int32_t>(header.base_offset.value);
-  Inspection seen;
+  Timestamp newest;
   std::int32_t index = 0;
   bool in_sequence = true;
   const auto walked = for_each_record(header, section, [&](const RecordView& record) {
     in_sequence = record.offset == header.base_offset + index;
     if (!in_sequence) return false;
     judge.judge(first_at + index, record);
-    if (record.timestamp > seen.max_timestamp) seen = {record.timestamp, index};
+    newest = std::max(newest, record.timestamp);
     ++index;
     return true;
   });
@@ -222,7 +216,7 @@ Checked<Inspection> inspect(const BatchHeader& header, Bytes section, const Topi
                   "record " + std::to_string(index) + " does not have that offset in its batch");
   }
   if (auto refusal = std::move(judge).verdict()) return std::unexpected(*std::move(refusal));
-  return seen;
+  return newest;
 }
 
 // Compresses anew when the topic wants another codec.
@@ -256,9 +250,7 @@ void renew_crc(ReadyBatch& batch) {
 // `bytes` is exactly one V2 batch with that header.
 Checked<ReadyBatch> prepare_batch(const Buffer& bytes, const BatchHeader& header,
                                   const TopicConfig& config, const Codecs& codecs, Timestamp now) {
-  ReadyBatch batch{.header = header,
-                   .body = bytes.slice(batch_header_bytes),
-                   .max_timestamp_delta = header.last_offset_delta};
+  ReadyBatch batch{.header = header, .body = bytes.slice(batch_header_bytes)};
   bool changed = false;
   if (header.compression() == CompressionId::none || must_open(header, config, now)) {
     const auto section = open_records(header, bytes, codecs, opened_bytes_max);
@@ -267,11 +259,10 @@ Checked<ReadyBatch> prepare_batch(const Buffer& bytes, const BatchHeader& header
       return refuse(too_large ? ErrorCode::message_too_large : ErrorCode::invalid_record,
                     section.error().detail);
     }
-    auto seen = inspect(header, *section, config, now);
-    if (!seen) return std::unexpected(std::move(seen.error()));
-    batch.max_timestamp_delta = seen->max_timestamp_delta;
-    changed = seen->max_timestamp != header.max_timestamp;
-    batch.header.max_timestamp = seen->max_timestamp;
+    auto newest = inspect(header, *section, config, now);
+    if (!newest) return std::unexpected(std::move(newest.error()));
+    changed = *newest != header.max_timestamp;
+    batch.header.max_timestamp = *newest;
     const auto target = stored_codec(config, header.compression());
     auto recompressed = recompress(batch, *section, target, config, codecs);
     if (!recompressed) return std::unexpected(std::move(recompressed.error()));
@@ -280,7 +271,6 @@ Checked<ReadyBatch> prepare_batch(const Buffer& bytes, const BatchHeader& header
   if (config.message_timestamp_type == TimestampType::log_append_time) {
     batch.header.attributes |= log_append_time_bit;
     batch.header.max_timestamp = now;
-    batch.max_timestamp_delta = header.last_offset_delta;
     changed = true;
   }
   if (changed) renew_crc(batch);

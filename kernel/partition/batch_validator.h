@@ -45,9 +45,6 @@ struct ReadyBatch {
   Buffer body;
   /// Of an old format, whose magic the header has: what place_message_sets() makes the body of.
   std::optional<MessageSetBuilder> set;
-  /// Distance of the record that has the max timestamp from the base offset; that of the last
-  /// record where it is not known.
-  std::int32_t max_timestamp_delta = 0;
 };
 
 /// max.message.bytes.

@@ -192,8 +192,7 @@ std::vector<BatchParts> Partition::place(const std::vector<ReadyBatch>& batches,
                      .body = batch.body,
                      .base_offset = base,
                      .last_offset = header.last_offset(),
-                     .max_timestamp = header.max_timestamp,
-                     .max_timestamp_offset = base + batch.max_timestamp_delta});
+                     .max_timestamp = header.max_timestamp});
     base = header.last_offset() + 1;
   }
   return parts;

@@ -223,7 +223,7 @@ Result<std::optional<Damage>> Segment::walk(std::uint64_t file_bytes, bool check
     if (sound && check_crcs) sound = check_crc(*log_, **entry);
     if (sound) {
       if (bytes_ == 0) first_timestamp_ = (*entry)->max_timestamp;
-      account((*entry)->last, (*entry)->bytes, (*entry)->max_timestamp, (*entry)->last);
+      account((*entry)->last, (*entry)->bytes, (*entry)->max_timestamp);
       continue;
     }
     if (sound.error().code == Errc::out_of_range) return Damage{bytes_, true, sound.error().detail};
@@ -289,19 +289,17 @@ Result<> Segment::append(std::span<const BatchParts> batches, Timestamp now, boo
   }
   if (bytes_ == 0) first_timestamp_ = batches.front().max_timestamp;
   for (const auto& batch : batches) {
-    account(batch.last_offset, batch.header.size() + batch.body.size(), batch.max_timestamp,
-            batch.max_timestamp_offset);
+    account(batch.last_offset, batch.header.size() + batch.body.size(), batch.max_timestamp);
   }
   modified_ = now;
   dirty_ = true;
   return {};
 }
 
-void Segment::account(Offset last, std::uint64_t bytes, Timestamp timestamp,
-                      Offset timestamp_offset) {
+void Segment::account(Offset last, std::uint64_t bytes, Timestamp timestamp) {
   if (timestamp > max_timestamp_) {
     max_timestamp_ = timestamp;
-    max_timestamp_offset_ = timestamp_offset;
+    max_timestamp_offset_ = last;
   }
   if (bytes_since_row_ > source_.index_interval_bytes) {
     offsets_.add({static_cast<std::int32_t>(relative(last)), static_cast<std::int32_t>(bytes_)});

@@ -148,7 +148,7 @@ class Segment {
   void restart_behind(std::optional<OffsetIndex::Row> row);
   Result<> check_order(const Entry& entry) const;
   Result<std::optional<Damage>> walk(std::uint64_t file_bytes, bool check_crcs);
-  void account(Offset last, std::uint64_t bytes, Timestamp timestamp, Offset timestamp_offset);
+  void account(Offset last, std::uint64_t bytes, Timestamp timestamp);
   Result<> replace_by_copy(std::uint64_t bytes);
 
   FileSystem& files_;
@@ -167,7 +167,7 @@ class Segment {
   Offset end_;
   Timestamp first_timestamp_;
   Timestamp max_timestamp_;
-  Offset max_timestamp_offset_;
+  Offset max_timestamp_offset_;  // the last of its batch, as in Kafka since 3.8
   Timestamp created_;
   Timestamp modified_;
   bool complete_ = false;

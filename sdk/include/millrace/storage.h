@@ -32,8 +32,6 @@ struct BatchParts {
   Offset base_offset;
   Offset last_offset;
   Timestamp max_timestamp;
-  /// The record that has max_timestamp, or last_offset where that is not known.
-  Offset max_timestamp_offset;
 };
 
 /// Names the order of an append; rising.

@@ -53,8 +53,7 @@ inline BatchParts parts_of(const Buffer& batch) {
           .body = batch.slice(batch_header_bytes),
           .base_offset = header->base_offset,
           .last_offset = header->last_offset(),
-          .max_timestamp = header->max_timestamp,
-          .max_timestamp_offset = header->last_offset()};
+          .max_timestamp = header->max_timestamp};
 }
 
 /// Appends one batch at the log's end and returns its bytes.
