@@ -133,7 +133,12 @@ class SimFile final : public File {
         inode_(std::move(inode)),
         path_(std::move(path)),
         mode_(mode),
-        incarnation_(disk.incarnation_) {}
+        incarnation_(disk.incarnation_) {
+    ++disk_.files_open_;
+  }
+  ~SimFile() override { --disk_.files_open_; }
+  SimFile(const SimFile&) = delete;
+  SimFile& operator=(const SimFile&) = delete;
 
   Result<std::size_t> read_at(std::uint64_t position, MutableBytes into) const override {
     MR_CHECK(check_open());
@@ -173,6 +178,7 @@ class SimFile final : public File {
   Result<> sync() override {
     MR_CHECK(disk_.begin_change());
     MR_CHECK(check_open());
+    MR_CHECK(disk_.check_spot(path_));
     disk_.note("sync " + path_);
     if (disk_.syncs_fail_) return Error{Errc::io, "sync " + path_ + ": the simulated disk failed"};
     inode_->sync();
@@ -195,6 +201,7 @@ class SimFile final : public File {
   Result<> check_writable() const {
     MR_CHECK(disk_.begin_change());
     MR_CHECK(check_open());
+    MR_CHECK(disk_.check_spot(path_));
     if (mode_ != OpenMode::read) return {};
     return Error{Errc::io, path_ + ": is open for reading only"};
   }
@@ -283,6 +290,11 @@ std::uint64_t SimDisk::bytes_free() const {
   if (!bytes_max_) return UINT64_MAX;
   const auto used = root_->bytes();
   return *bytes_max_ > used ? *bytes_max_ - used : 0;
+}
+
+Result<> SimDisk::check_spot(const std::string& path) const {
+  if (bad_folder_.empty() || !path.starts_with(bad_folder_ + "/")) return {};
+  return Error{Errc::io, path + ": a bad spot of the simulated disk"};
 }
 
 Result<std::shared_ptr<File>> SimDisk::open(const std::string& path, OpenMode mode) {

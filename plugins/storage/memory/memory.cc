@@ -232,6 +232,13 @@ class MemoryStorage final : public Storage {
   Task<> lock() override { co_return {}; }
   Task<DirectoryOwner> owner() override { co_return owner_; }
   Task<> set_owner(DirectoryOwner owner) override {
+    const bool new_to_us = owner_.cluster_id.empty();
+    if (!new_to_us &&
+        (owner_.cluster_id != owner.cluster_id || owner_.broker_id != owner.broker_id)) {
+      co_return Error{Errc::conflict, "the directory is that of broker " +
+                                          std::to_string(owner_.broker_id) + " of cluster " +
+                                          owner_.cluster_id};
+    }
     owner_ = std::move(owner);
     co_return {};
   }

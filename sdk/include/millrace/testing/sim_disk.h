@@ -52,6 +52,10 @@ class SimDisk final : public FileSystem {
   void limit_bytes(std::optional<std::uint64_t> bytes_max) noexcept { bytes_max_ = bytes_max; }
   /// While set, every sync fails and makes nothing durable.
   void fail_syncs(bool fail) noexcept { syncs_fail_ = fail; }
+  /// While set, every write, truncation and sync of the files below `folder` fails: a bad spot.
+  void fail_below(std::string folder) { bad_folder_ = std::move(folder); }
+  /// Open now, by whomever.
+  std::size_t files_open() const noexcept { return files_open_; }
   /// Turns one bit over, on the medium and in what is read: bit rot.
   Result<> flip_bit(const std::string& path, std::uint64_t position);
 
@@ -67,6 +71,7 @@ class SimDisk final : public FileSystem {
   Result<Place> place_of(const std::string& path) const;
   Result<std::shared_ptr<SimInode>> find(const std::string& path) const;
   std::uint64_t bytes_free() const;
+  Result<> check_spot(const std::string& path) const;
   void note(std::string text) const { note_(std::move(text)); }
 
   Clock& clock_;
@@ -79,6 +84,8 @@ class SimDisk final : public FileSystem {
   std::uint64_t incarnation_ = 0;
   bool crashed_ = false;
   bool syncs_fail_ = false;
+  std::string bad_folder_;
+  std::size_t files_open_ = 0;
 };
 
 }  // namespace millrace::testing

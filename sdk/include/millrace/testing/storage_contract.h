@@ -193,6 +193,19 @@ TEST_P(StorageContract, RollsBySize) {
   for (const auto& segment : log().segments()) EXPECT_LE(segment.bytes, 500u);
 }
 
+TEST_P(StorageContract, FollowsSettingsThatChange) {
+  open({.segment_bytes = 1 << 20});
+  for (int at = 0; at < 10; ++at) append_batch(log(), 1, {1000}, 100);
+  EXPECT_EQ(log().segments().size(), 1u);
+  log().reconfigure({.segment_bytes = 500});
+  for (int at = 0; at < 10; ++at) append_batch(log(), 1, {1000}, 100);
+  const auto segments = log().segments().size();
+  EXPECT_GT(segments, 2u);
+  log().reconfigure({.segment_bytes = 1 << 20});
+  for (int at = 0; at < 10; ++at) append_batch(log(), 1, {1000}, 100);
+  EXPECT_EQ(log().segments().size(), segments);
+}
+
 TEST_P(StorageContract, CutsTheTailAtABatch) {
   open();
   const auto first = append_batch(log(), 3);
@@ -314,6 +327,33 @@ TEST_P(StorageContract, KeepsTheNewestFewBesideTheLog) {
   EXPECT_EQ(aux(AuxKind::aggregate_snapshot), "7=state");
   EXPECT_EQ(aux(AuxKind::leader_epochs), "0=more epochs");
   EXPECT_EQ(aux(AuxKind::aborted_transactions), "0=aborted");
+}
+
+TEST_P(StorageContract, AbortedTransactionsGoWithTheirSegment) {
+  open();
+  for (const std::int64_t base : {0, 3, 6}) {
+    append_batch(log(), 3);
+    put_aux(AuxKind::aborted_transactions, base, "rows");
+    if (base < 6) ASSERT_TRUE(log().roll());
+  }
+  EXPECT_EQ(aux(AuxKind::aborted_transactions), "0=rows 3=rows 6=rows");
+  ASSERT_TRUE(log().trim_before({3}));
+  EXPECT_EQ(aux(AuxKind::aborted_transactions), "3=rows 6=rows");
+  ASSERT_TRUE(log().truncate_from({6}));
+  ASSERT_TRUE(log().truncate_from({3}));
+  put_aux(AuxKind::aborted_transactions, 3, "");
+  EXPECT_EQ(aux(AuxKind::aborted_transactions), "");
+}
+
+TEST_P(StorageContract, TellsWhoseTheDirectoryIs) {
+  EXPECT_EQ(subject_->run(storage().owner())->cluster_id, "");
+  ASSERT_TRUE(subject_->run(storage().set_owner({"a-cluster", 7})));
+  const auto owner = subject_->run(storage().owner());
+  EXPECT_EQ(owner->cluster_id, "a-cluster");
+  EXPECT_EQ(owner->broker_id, 7);
+  ASSERT_TRUE(subject_->run(storage().set_owner({"a-cluster", 7})));
+  EXPECT_EQ(subject_->run(storage().set_owner({"another", 7})).error().code, Errc::conflict);
+  EXPECT_EQ(subject_->run(storage().set_owner({"a-cluster", 8})).error().code, Errc::conflict);
 }
 
 TEST_P(StorageContract, OpensWhatWasClosed) {

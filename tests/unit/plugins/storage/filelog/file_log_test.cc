@@ -93,6 +93,67 @@ TEST_F(FileLogTest, AFullDiskLeavesTheLogAsItWas) {
   EXPECT_EQ(read_all(), joined({first, second}));
 }
 
+// The last bytes of a disk are not for records: what makes room needs them.
+TEST_F(FileLogTest, WritingStopsBeforeTheDiskIsFullAndResumesByItself) {
+  auto& log = open({.segment_bytes = 4000});
+  auto& disk = subject_.disk();
+  disk.limit_bytes(64'000);
+  std::string appended;
+  Result<Ticket> last = Ticket{};
+  while (last) {
+    const auto batch = make_batch(log.bounds().end, 1, {1000}, 500);
+    const auto parts = parts_of(batch);
+    last = log.append(std::span(&parts, 1));
+    if (last) appended += batch.text();
+  }
+  EXPECT_EQ(last.error().code, Errc::io);
+  EXPECT_TRUE(last.error().detail.contains("the disk is full")) << last.error().detail;
+  EXPECT_GE(disk.space("/data")->bytes_free, 64'000u / 64);
+  EXPECT_EQ(read_all(), appended);
+  EXPECT_TRUE(subject_.run(log.flush(log.bounds().end)));
+  ASSERT_TRUE(log.trim_before(log.segments().back().base));
+  subject_.run_until([&] { return disk.space("/data")->bytes_free > 30'000; });
+  append_batch(log, 1, {1000}, 500);
+}
+
+// Indexes are caches: that they cannot be written costs no record and no log.
+TEST_F(FileLogTest, IndexesThatDoNotFitAreWrittenLater) {
+  auto& log = open({.index_interval_bytes = 0});
+  for (int at = 0; at < 10; ++at) append_batch(log, 1);
+  ASSERT_TRUE(log.roll());
+  subject_.run_until([&] { return log.bounds().recovery_point == Offset{10}; });
+  for (int at = 0; at < 10; ++at) append_batch(log, 1);
+  const auto space = subject_.disk().space("/data");
+  subject_.disk().limit_bytes(space->bytes_total - space->bytes_free);
+  EXPECT_FALSE(subject_.run(log.flush({20})));
+  EXPECT_EQ(log.bounds().recovery_point, Offset{10});
+  subject_.disk().limit_bytes({});
+  append_batch(log, 1);
+  EXPECT_TRUE(subject_.run(log.flush({21})));
+  EXPECT_EQ(log.bounds().recovery_point, Offset{21});
+}
+
+TEST_F(FileLogTest, ABadSpotTakesOneLogOffline) {
+  auto& log = open();
+  append_batch(log, 3);
+  auto other = subject_.open({}, {"others", 0});
+  ASSERT_TRUE(other);
+  append_batch(*other->log, 3);
+  subject_.disk().fail_below(orders_folder);
+  const auto parts = parts_of(make_batch({3}, 1, {1000}));
+  EXPECT_FALSE(log.append(std::span(&parts, 1)));
+  EXPECT_FALSE(subject_.run(log.flush({3})));
+  append_batch(*other->log, 1);
+  EXPECT_TRUE(subject_.run(other->log->flush({4})));
+  subject_.disk().fail_below("");
+  EXPECT_FALSE(log.append(std::span(&parts, 1))) << "what is on disk is unknown";
+  EXPECT_EQ(log.bounds().end, Offset{3});
+  EXPECT_FALSE(read_all().empty());
+  subject_.close(other->log);
+  EXPECT_FALSE(subject_.run(log.close()));
+  log_.reset();
+}
+
 TEST_F(FileLogTest, WritesNothingMoreOnceAFlushHasFailed) {
   auto& log = open();
   append_batch(log, 3);
