@@ -59,8 +59,11 @@ Task<Payload> handle_api_versions(Request& request) {
   const auto& head = request.head;
   const auto& apis = request.listener.apis;
   if (!kafka::ApiVersionsRequest::message_versions.contains(head.version)) {
-    // The one version that every client can read; it then asks again with one that is listed.
-    const auto response = served(apis, ErrorCode::unsupported_version);
+    // In the one version that every client can read; it then asks again with one that is listed,
+    // which is all that it needs to know.
+    auto response = served(apis, ErrorCode::unsupported_version);
+    std::erase_if(response.api_keys,
+                  [&](const auto& api) { return api.api_key != code_of(head.api->key); });
     co_return kafka::encode_response(0, head.correlation_id, response);
   }
   MR_CO_TRY(const auto asked, request.decode<kafka::ApiVersionsRequest>());
