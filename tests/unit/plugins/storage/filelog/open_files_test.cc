@@ -74,6 +74,16 @@ TEST_F(OpenFilesTest, AReaderKeepsTheFileOfItsRange) {
   EXPECT_EQ(held->flatten()->text(), batches_[0].text());
 }
 
+TEST_F(OpenFilesTest, AReaderOfTheActiveSegmentKeepsItsFileToo) {
+  fill(10);
+  const auto held = subject_.run(log_->read({.from = {54}, .limit = {60}, .bytes_max = 10'000}));
+  ASSERT_TRUE(held);
+  for (std::size_t at = 0; at < 27; ++at) ASSERT_EQ(read_batch(at), batches_[at].text());
+  ASSERT_TRUE(log_->truncate_from({56}));
+  append_batch(*log_, 5, {9000}, 300);
+  EXPECT_EQ(held->flatten()->text(), testing::joined({batches_[27], batches_[28], batches_[29]}));
+}
+
 TEST_F(OpenFilesTest, AppendsGoOnWhereTheFileWasClosed) {
   fill(2);
   for (const int partition : {1, 2, 3, 4, 5}) {
