@@ -1,6 +1,7 @@
 // wire-vectors FILE.jsonl.gz...: checks our codecs against messages that Kafka's own serializer
 // wrote (tests/golden/README.md has the format of a vector). Each vector must decode, print as the
-// vector's JSON and encode to the same bytes; every proper prefix of it must be refused.
+// vector's JSON and encode to the same bytes; every proper prefix of it must be refused, and
+// damaged lengths must not be believed.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include <boost/json.hpp>
 
+#include <millrace/bytes.h>
 #include <millrace/kafka/message_info.h>
 
 #include "golden_file.h"
@@ -19,6 +21,7 @@ namespace json = boost::json;
 using millrace::Buffer;
 using millrace::Errc;
 using millrace::Error;
+using millrace::MutableBuffer;
 using millrace::Result;
 using millrace::kafka::find_message;
 using millrace::kafka::MessageInfo;
@@ -81,9 +84,37 @@ Result<> check_prefixes(const Vector& vector) {
   return {};
 }
 
+/// Whatever is accepted of bytes that Kafka never wrote must make a message that can be written and
+/// read again; most of it is to be refused, above all a length that is not there.
+Result<> check_damaged(const Vector& vector) {
+  constexpr std::size_t places_max = 48;
+  constexpr std::uint32_t lengths[] = {0xfffffffe, 0x7fffffff, 0x80000000};
+  const auto size = vector.body.size();
+  if (size < sizeof(std::uint32_t)) return {};
+  const auto step = std::max<std::size_t>(1, size / places_max);
+  for (std::size_t at = 0; at + sizeof(std::uint32_t) <= size; at += step) {
+    for (const auto length : lengths) {
+      MutableBuffer damaged(size);
+      damaged.append(vector.body);
+      millrace::store_be(damaged.data() + at, length);
+      const auto body = std::move(damaged).freeze();
+      if (!vector.message->check(body, vector.version)) continue;
+      const auto where = ", damaged at byte " + std::to_string(at);
+      const auto once = vector.message->recode(body, vector.version);
+      if (!once) return Error{Errc::corrupt, once.error().detail + where};
+      MR_TRY(const auto bytes, once->flatten());
+      const auto twice = vector.message->recode(bytes, vector.version);
+      if (!twice) return Error{Errc::corrupt, twice.error().detail + where};
+      MR_TRY(const auto again, twice->flatten());
+      if (again.text() != bytes.text()) return Error{Errc::corrupt, "is not stable" + where};
+    }
+  }
+  return {};
+}
+
 Result<> check(std::string_view line) {
   MR_TRY(const auto vector, parse_vector(line));
-  for (const auto part : {check_json, check_recoded, check_prefixes}) {
+  for (const auto part : {check_json, check_recoded, check_prefixes, check_damaged}) {
     if (const auto result = part(vector); !result) {
       return Error{result.error().code, vector.label + ": " + result.error().detail};
     }
