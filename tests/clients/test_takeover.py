@@ -1,0 +1,125 @@
+"""A data directory that Apache Kafka left after a clean stop starts under Millrace with its topics and records, and goes
+back to Kafka with what was written meanwhile."""
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
+
+from harness.broker import ApacheKafka, ApacheKafka39, Broker, Millrace
+
+PARTITIONS = 3
+RECORDS = 500
+CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
+TOPICS = [f"codec-{codec}" for codec in CODECS] + ["idle"]
+
+pytestmark = pytest.mark.fault
+
+
+class Contents:
+    """What a broker should hold, written and read through a real client."""
+
+    def __init__(self):
+        self.written: dict[tuple[str, int], list[bytes]] = {}
+
+    def create_topics(self, broker: Broker) -> None:
+        admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 2})
+        topics = [NewTopic(name, PARTITIONS, 1, config={"retention.ms": "9999999999"})
+                  for name in TOPICS]
+        for made in admin.create_topics(topics).values():
+            made.result(30)
+
+    def write(self, broker: Broker, who: str) -> None:
+        for codec in CODECS:
+            producer = Producer({"bootstrap.servers": broker.address, "compression.type": codec,
+                                 "enable.idempotence": True, "linger.ms": 20, "log_level": 2})
+            for number in range(RECORDS):
+                value = f"{who} {codec} {number}".encode() * 5
+                place = (f"codec-{codec}", number % PARTITIONS)
+                producer.produce(place[0], value, key=str(number), partition=place[1],
+                                 headers={"by": who})
+                self.written.setdefault(place, []).append(value)
+            assert producer.flush(30) == 0
+
+    def check(self, broker: Broker) -> None:
+        consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "takeover",
+                             "auto.offset.reset": "error", "log_level": 2})
+        try:
+            assert set(TOPICS) <= set(consumer.list_topics(timeout=30).topics)
+            for (topic, partition), expected in self.written.items():
+                assert read_all(consumer, topic, partition) == expected, f"{topic}-{partition}"
+        finally:
+            consumer.close()
+
+
+def read_all(consumer: Consumer, topic: str, partition: int) -> list[bytes]:
+    low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
+    consumer.assign([TopicPartition(topic, partition, low)])
+    values = []
+    while len(values) < high - low:
+        messages = consumer.consume(high - low - len(values), timeout=30)
+        assert messages, f"only {len(values)} of {high - low} records came"
+        for message in messages:
+            assert message.error() is None, message.error()
+            values.append(message.value())
+    return values
+
+
+def retention_of_topics(broker: Broker) -> dict[str, tuple[str, str]]:
+    admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 2})
+    resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in TOPICS]
+    settings = {
+        resource.name: answer.result(30)["retention.ms"].value
+        for resource, answer in admin.describe_configs(resources).items()
+    }
+    return {name: settings[name] for name in TOPICS}
+
+
+def hand_over(leaving: Broker, coming: Broker) -> None:
+    code, _ = leaving.stop()
+    assert code == leaving.stop_code, leaving.log_tail()
+    coming.start()
+
+
+@pytest.mark.parametrize("kafka_kind", [ApacheKafka, ApacheKafka39])
+def test_there_and_back_again(tmp_path, kafka_kind):
+    kafka = kafka_kind(tmp_path)
+    millrace = Millrace(tmp_path, settings={"broker.id": 1})
+    contents = Contents()
+    try:
+        kafka.start()
+        contents.create_topics(kafka)
+        contents.write(kafka, "kafka")
+        settings = retention_of_topics(kafka)
+
+        hand_over(kafka, millrace)
+        contents.check(millrace)
+        if kafka_kind is ApacheKafka:
+            assert retention_of_topics(millrace) == settings
+        else:  # settings are in ZooKeeper: nothing may be deleted for want of them
+            assert set(retention_of_topics(millrace).values()) == {"-1"}
+        contents.write(millrace, "millrace")
+        contents.check(millrace)
+
+        hand_over(millrace, kafka)
+        contents.check(kafka)
+        assert retention_of_topics(kafka) == settings
+        contents.write(kafka, "kafka again")
+
+        hand_over(kafka, millrace)
+        contents.check(millrace)
+        millrace.end()
+    finally:
+        kafka.close()
+        millrace.close()
+
+
+def test_another_broker_id_is_refused(tmp_path):
+    kafka = ApacheKafka(tmp_path)
+    try:
+        kafka.start()
+        kafka.stop()
+    finally:
+        kafka.close()
+    millrace = Millrace(tmp_path, settings={"broker.id": 2})
+    with pytest.raises(AssertionError, match="set broker.id to 1"):
+        millrace.start()
