@@ -106,7 +106,10 @@ Result<> FileLog::roll() {
   segments_.push_back(std::move(segment));
   folder_changed_ = true;
   as_closed_ = false;
-  spawn(host_.shard, flush_rolled(), "flush of a rolled segment of " + folder_);
+  rolled_end_ = end_;
+  if (!std::exchange(flushing_rolled_, true)) {
+    spawn(host_.shard, flush_rolled(), "flush of rolled segments of " + folder_);
+  }
   return {};
 }
 
@@ -219,6 +222,7 @@ Task<> FileLog::flush(Offset up_to) {
 // Brings everything that is written by now to the disk. One at a time: those who ask meanwhile
 // share the next one.
 Task<> FileLog::flush_all() {
+  if (*give_up_) co_return Error{Errc::cancelled, folder_ + ": closed before all was on disk"};
   const auto target = end_;
   const auto cuts = cuts_;
   std::vector<SegmentPointer> dirty;
@@ -276,8 +280,12 @@ Task<> FileLog::sync_all(std::vector<SyncPlan> plans) {
 
 Task<> FileLog::flush_rolled() {
   MR_CO_TRY(const auto pass, background_.enter());
-  const auto up_to = end_;
-  co_return co_await flush(up_to);
+  Result<> flushed;
+  while (flushed && recovery_point_ < std::min(rolled_end_, end_)) {
+    flushed = co_await flush(rolled_end_);
+  }
+  flushing_rolled_ = false;
+  co_return flushed;
 }
 
 // What goes on in the background ends by itself once everything is on disk. Where it is not,

@@ -116,6 +116,8 @@ class FileLog final : public PartitionLog {
   bool as_closed_;  // nothing has changed since a clean close: there is nothing to close
   bool closed_ = false;
   bool flushing_ = false;
+  bool flushing_rolled_ = false;
+  Offset rolled_end_;  // what flush_rolled() brings to the disk
   Event flushed_;
   /// Flushes that are under way, also in a worker, end before their next segment.
   std::shared_ptr<std::atomic<bool>> give_up_ = std::make_shared<std::atomic<bool>>(false);
