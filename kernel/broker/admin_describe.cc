@@ -80,15 +80,16 @@ Task<std::vector<SizeFound>> sizes_on(ShardState& state, std::optional<Wanted> w
       if (topic == wanted->end() || !topic->second.contains(id.partition)) continue;
     }
     const auto offsets = partition->offsets();
-    found.push_back(
-        {id.topic,
-         {.partition = id.partition,
-          .bytes = partition->bytes(),
-          .offset_lag = std::max<std::int64_t>(offsets.high_watermark - offsets.end, 0),
-          .log_start = offsets.log_start,
-          .last_stable = offsets.last_stable,
-          .high_watermark = offsets.high_watermark,
-          .end = offsets.end}});
+    found.push_back({id.topic,
+                     {.partition = id.partition,
+                      .bytes = partition->bytes(),
+                      .offset_lag = std::max<std::int64_t>(offsets.high_watermark - offsets.end, 0),
+                      .log_start = offsets.log_start,
+                      .last_stable = offsets.last_stable,
+                      .high_watermark = offsets.high_watermark,
+                      .end = offsets.end,
+                      .appended_bytes = partition->traffic().appended_bytes,
+                      .read_bytes = partition->traffic().read_bytes}});
   }
   co_return std::move(found);
 }

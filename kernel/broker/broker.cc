@@ -75,6 +75,13 @@ Task<> hold_on(ShardState& state, TopicPartition id, bool held) {
   co_return {};
 }
 
+void tell_recovery(Metrics& metrics, const Recovery& recovery) {
+  metrics.gauge("millrace_recovery_checked_offsets", "Offsets checked when logs were last opened")
+      .set(recovery.offsets_checked);
+  metrics.gauge("millrace_recovery_cut_bytes", "Torn tails cut when logs were last opened")
+      .set(static_cast<std::int64_t>(recovery.bytes_cut));
+}
+
 }  // namespace
 
 KernelBroker::KernelBroker(BrokerParts parts, BrokerConfig config)
@@ -91,7 +98,8 @@ KernelBroker::KernelBroker(BrokerParts parts, BrokerConfig config)
   const auto slots = config_.number_of("max.incremental.fetch.session.cache.slots", 1000);
   const auto share = (static_cast<std::size_t>(slots) + shards - 1) / shards;
   for (std::size_t at = 0; at < shards; ++at) {
-    fetch_sessions_.emplace_back(share, at, shards, parts_.environment.random());
+    fetch_sessions_.emplace_back(share, at, shards, parts_.environment.random(),
+                                 FetchSessionMetrics(parts_.metrics));
   }
 }
 
@@ -116,6 +124,7 @@ Task<> KernelBroker::open() {
                              {"partitions", partitions},
                              {"offsets_checked", recovery.offsets_checked},
                              {"bytes_cut", recovery.bytes_cut}});
+  tell_recovery(parts_.metrics, recovery);
   co_return {};
 }
 

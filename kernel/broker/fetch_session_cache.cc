@@ -22,14 +22,19 @@ std::shared_ptr<FetchSession> FetchSessionCache::find(std::int32_t id) const {
 bool FetchSessionCache::add(std::shared_ptr<FetchSession> session, MonoTime now) {
   if (sessions_.size() >= slots_) {
     const auto victim = who_gives_way(*session, now);
-    if (victim == sessions_.end()) return false;
-    sessions_.erase(victim);
+    if (victim == sessions_.end()) {
+      metrics_.refused.add();
+      return false;
+    }
+    remove(victim->first);
+    metrics_.displaced.add();
   }
   session->id = new_id();
   session->created = now;
   session->last_used = now;
   const auto id = session->id;
   sessions_.emplace(id, std::move(session));
+  metrics_.open.add(1);
   return true;
 }
 

@@ -10,10 +10,24 @@
 #include <memory>
 
 #include <millrace/environment.h>
+#include <millrace/observe.h>
 
 #include "kernel/broker/fetch_session.h"
 
 namespace millrace::kernel {
+
+/// Of the caches of all shards together.  [any thread]
+struct FetchSessionMetrics {
+  explicit FetchSessionMetrics(Metrics& metrics)
+      : open(metrics.gauge("millrace_fetch_sessions", "Fetch sessions that are kept")),
+        displaced(metrics.counter("millrace_fetch_sessions_displaced_total",
+                                  "Fetch sessions that gave way to others")),
+        refused(metrics.counter("millrace_fetch_sessions_refused_total",
+                                "Fetches that got no session because none gave way")) {}
+  Gauge& open;
+  Counter& displaced;
+  Counter& refused;
+};
 
 /// [its shard]
 class FetchSessionCache {
@@ -23,8 +37,9 @@ class FetchSessionCache {
   static constexpr Duration displaceable_after = std::chrono::seconds(120);
 
   /// This is the cache of shard `shard` of `shards`.
-  FetchSessionCache(std::size_t slots, std::size_t shard, std::size_t shards, Random& random)
-      : slots_(slots), shard_(shard), shards_(shards), random_(random) {}
+  FetchSessionCache(std::size_t slots, std::size_t shard, std::size_t shards, Random& random,
+                    FetchSessionMetrics metrics)
+      : slots_(slots), shard_(shard), shards_(shards), random_(random), metrics_(metrics) {}
 
   /// The shard, of `shards`, that keeps session `id`.
   static std::size_t shard_of(std::int32_t id, std::size_t shards) noexcept {
@@ -34,8 +49,13 @@ class FetchSessionCache {
   std::shared_ptr<FetchSession> find(std::int32_t id) const;
   /// Keeps `session` and gives it an id, if there is room or somebody gives way to it.
   bool add(std::shared_ptr<FetchSession> session, MonoTime now);
-  void remove(std::int32_t id) { sessions_.erase(id); }
-  void clear() { sessions_.clear(); }
+  void remove(std::int32_t id) {
+    metrics_.open.add(-static_cast<std::int64_t>(sessions_.erase(id)));
+  }
+  void clear() {
+    metrics_.open.add(-static_cast<std::int64_t>(sessions_.size()));
+    sessions_.clear();
+  }
   std::size_t size() const noexcept { return sessions_.size(); }
 
  private:
@@ -48,6 +68,7 @@ class FetchSessionCache {
   std::size_t shard_;
   std::size_t shards_;
   Random& random_;
+  FetchSessionMetrics metrics_;
   Sessions sessions_;
 };
 

@@ -7,14 +7,16 @@
 #include "kernel/cli/context.h"
 #include "kernel/env/block_on.h"
 #include "kernel/env/real_environment.h"
+#include "kernel/log/metrics_registry.h"
 #include "kernel/log/stderr_log.h"
 
 namespace millrace::kernel::cli {
 
 Result<> run(const std::function<Task<>(Environment&)>& body) {
   StderrLog sink({.others = LogLevel::warning, .of = {}}, "text");
+  MetricsRegistry metrics;
   MR_TRY(auto environment,
-         RealEnvironment::start({.shards = 1, .workers = 1}, Log(sink, "environment")));
+         RealEnvironment::start({.shards = 1, .workers = 1}, Log(sink, "environment"), metrics));
   auto result = block_on(*environment->shards().front(), [&] { return body(*environment); });
   environment->stop();
   return result;

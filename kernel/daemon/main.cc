@@ -126,7 +126,7 @@ Exit run(int argc, char** argv) {
   MetricsRegistry metrics;
   metrics.gauge("millrace_build_info", "This build", {{"version", MILLRACE_VERSION}}).set(1);
   auto environment = RealEnvironment::start({.shards = shards_of(plan->broker), .workers = 2},
-                                            Log(sink, "environment"));
+                                            Log(sink, "environment"), metrics);
   if (!environment) {
     std::cerr << "millraced: " << to_string(environment.error()) << '\n';
     return Exit::internal;

@@ -21,6 +21,7 @@ class Descriptor {
 
   /// -1 once closed.
   int number() const noexcept { return number_; }
+  EventLoop& loop() const noexcept { return loop_; }
   bool closed() const noexcept { return number_ < 0; }
   /// Complete when a read (an accept) or a write would not block or would fail; Errc::closed after
   /// close(), Errc::cancelled when the environment stops.

@@ -25,8 +25,8 @@ struct EventLoop::Asio {
   std::optional<MonoTime> timer_at;  // what `timer` waits for
 };
 
-EventLoop::EventLoop(unsigned index, Log log)
-    : index_(index), log_(std::move(log)), asio_(std::make_unique<Asio>()) {}
+EventLoop::EventLoop(unsigned index, Log log, EnvironmentMetrics& metrics)
+    : index_(index), log_(std::move(log)), metrics_(metrics), asio_(std::make_unique<Asio>()) {}
 
 EventLoop::~EventLoop() = default;
 
@@ -64,7 +64,7 @@ void EventLoop::unschedule(TimerId timer) noexcept {
 }
 
 void EventLoop::report(std::string_view task, const Error& error) noexcept {
-  tasks_failed_.fetch_add(1, std::memory_order_relaxed);
+  metrics_.tasks_failed.add();
   log_.error("a task failed", {{"task", task}, {"shard", index_}, {"reason", to_string(error)}});
 }
 

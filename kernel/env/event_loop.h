@@ -14,6 +14,7 @@
 #include <millrace/observe.h>
 #include <millrace/shard.h>
 
+#include "kernel/env/metrics.h"
 #include "kernel/env/timer_queue.h"
 
 namespace boost::asio {
@@ -36,7 +37,8 @@ class LoopWait {
 /// adopt() and ends what is left by finish_ready() and cancel_waits().
 class EventLoop final : public Shard {
  public:
-  EventLoop(unsigned index, Log log);
+  /// `metrics` outlives the loop.
+  EventLoop(unsigned index, Log log, EnvironmentMetrics& metrics);
   ~EventLoop() override;
 
   // Shard
@@ -65,8 +67,7 @@ class EventLoop final : public Shard {
   void remove(LoopWait& wait) noexcept { waits_.erase(&wait); }
 
   const Log& log() const noexcept { return log_; }
-  /// Tasks that ended with an error nobody awaited.  [any thread]
-  std::uint64_t tasks_failed() const noexcept { return tasks_failed_; }
+  EnvironmentMetrics& metrics() const noexcept { return metrics_; }
   /// How often posting had to wake the loop.  [any thread]
   std::uint64_t wake_ups() const noexcept { return wake_ups_; }
 
@@ -80,9 +81,9 @@ class EventLoop final : public Shard {
 
   const unsigned index_;
   const Log log_;
+  EnvironmentMetrics& metrics_;
   std::atomic<std::thread::id> thread_;
   std::atomic<bool> stopping_{false};
-  std::atomic<std::uint64_t> tasks_failed_{0};
   std::atomic<std::uint64_t> wake_ups_{0};
 
   // The rest may wake coroutines while it is destroyed: these go last.

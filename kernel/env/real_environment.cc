@@ -20,9 +20,10 @@ constexpr int rounds_at_stop_max = 1000;
 }  // namespace
 
 struct RealEnvironment::Parts {
-  Parts(EnvironmentSettings settings, const Log& environment_log) : log(environment_log) {
+  Parts(EnvironmentSettings settings, const Log& environment_log, Metrics& all_metrics)
+      : log(environment_log), metrics(all_metrics) {
     for (unsigned i = 0; i <= settings.shards; ++i) {
-      loops.push_back(std::make_unique<EventLoop>(i, log));
+      loops.push_back(std::make_unique<EventLoop>(i, log, metrics));
       if (i < settings.shards) shards.push_back(loops.back().get());
     }
   }
@@ -55,6 +56,7 @@ struct RealEnvironment::Parts {
   }
 
   Log log;
+  EnvironmentMetrics metrics;
   SystemClock clock;
   SystemRandom random;
   PosixFileSystem files;
@@ -67,11 +69,11 @@ struct RealEnvironment::Parts {
 };
 
 Result<std::unique_ptr<RealEnvironment>> RealEnvironment::start(EnvironmentSettings settings,
-                                                                const Log& log) {
+                                                                const Log& log, Metrics& metrics) {
   MR_ASSERT(settings.shards > 0);
   MR_ASSERT(settings.workers > 0);
   try {
-    auto parts = std::make_unique<Parts>(settings, log);
+    auto parts = std::make_unique<Parts>(settings, log, metrics);
     std::unique_ptr<RealEnvironment> environment(new RealEnvironment(std::move(parts)));
     MR_CHECK(environment->parts_->start_threads(settings));
     return environment;
@@ -105,9 +107,7 @@ std::span<Shard* const> RealEnvironment::shards() noexcept { return parts_->shar
 Shard& RealEnvironment::control() noexcept { return *parts_->loops.back(); }
 
 std::uint64_t RealEnvironment::tasks_failed() const noexcept {
-  std::uint64_t sum = 0;
-  for (const auto& loop : parts_->loops) sum += loop->tasks_failed();
-  return sum;
+  return parts_->metrics.tasks_failed.value();
 }
 
 }  // namespace millrace::kernel

@@ -21,8 +21,9 @@ struct EnvironmentSettings {
 class RealEnvironment final : public Environment {
  public:
   /// Starts the threads mr-shard-0…, mr-control and mr-worker-0…
+  /// `metrics` outlives it.
   static Result<std::unique_ptr<RealEnvironment>> start(EnvironmentSettings settings,
-                                                        const Log& log);
+                                                        const Log& log, Metrics& metrics);
   ~RealEnvironment() override;
 
   /// Ends the threads: the workers once everything submitted is done, then the loops. What is left

@@ -15,6 +15,7 @@ struct SocketStream::Socket {
   Socket(std::unique_ptr<Descriptor> connected, Address address)
       : descriptor(std::move(connected)), peer(std::move(address)) {}
 
+  EnvironmentMetrics& metrics() const noexcept { return descriptor->loop().metrics(); }
   Error failed(const char* what, int number) const {
     return system_error(number, std::string(what) + " " + to_string(peer));
   }
@@ -82,8 +83,11 @@ class Unsent {
 
 // Each of these makes one call: bytes sent, 0 for "wait until writable", or an error.
 
-Result<std::size_t> outcome_of(const Socket& socket, ssize_t sent) {
-  if (sent >= 0) return static_cast<std::size_t>(sent);
+Result<std::size_t> outcome_of(const Socket& socket, ssize_t sent, Counter& counter) {
+  if (sent >= 0) {
+    counter.add(static_cast<std::size_t>(sent));
+    return static_cast<std::size_t>(sent);
+  }
   if (errno == EAGAIN || errno == EINTR) return 0;
   return socket.failed("send to", errno);
 }
@@ -94,7 +98,8 @@ Result<std::size_t> send_buffers(const Socket& socket, const Unsent& unsent) {
   message.msg_iov = vectors.data();
   message.msg_iovlen = unsent.gather(vectors);
   const int more = unsent.more_than(message.msg_iovlen) ? MSG_MORE : 0;
-  return outcome_of(socket, ::sendmsg(socket.descriptor->number(), &message, MSG_NOSIGNAL | more));
+  const auto sent = ::sendmsg(socket.descriptor->number(), &message, MSG_NOSIGNAL | more);
+  return outcome_of(socket, sent, socket.metrics().sent_from_memory_bytes);
 }
 
 Error file_ended(const Unsent& unsent) {
@@ -109,7 +114,7 @@ Result<std::size_t> send_file(const Socket& socket, const Unsent& unsent) {
   const auto sent =
       ::sendfile(socket.descriptor->number(), unsent.file()->file->descriptor(), &position, bytes);
   if (sent == 0) return file_ended(unsent);
-  return outcome_of(socket, sent);
+  return outcome_of(socket, sent, socket.metrics().sent_from_files_bytes);
 }
 
 // For files without a descriptor.
@@ -168,6 +173,7 @@ Task<std::size_t> receive_some(std::shared_ptr<Socket> socket, MutableBytes spac
       if (bytes >= 0) {
         const auto received = static_cast<std::size_t>(bytes);
         socket->drained = received < space.size();
+        socket->metrics().received_bytes.add(received);
         co_return received;
       }
       if (errno == EINTR) continue;

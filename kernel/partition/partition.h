@@ -64,6 +64,12 @@ struct Recovery {
   bool created = false;              ///< there was no log
 };
 
+/// Bytes of records since the log was opened.
+struct PartitionTraffic {
+  std::uint64_t appended_bytes = 0;
+  std::uint64_t read_bytes = 0;  ///< for clients
+};
+
 /// [its shard]. Must outlive the calls it has given out: close() waits for them.
 class Partition {
  public:
@@ -80,6 +86,7 @@ class Partition {
   Epoch leader_epoch() const noexcept { return leader_epoch_; }
   const Recovery& recovery() const noexcept { return recovery_; }
   PartitionOffsets offsets() const noexcept;
+  const PartitionTraffic& traffic() const noexcept { return traffic_; }
 
   /// Validates and appends. `dispatched` resolves when the batches' place is fixed (or the request
   /// is refused); `done` when the acknowledgement that `acks` asks for may be given: written, and
@@ -186,6 +193,7 @@ class Partition {
   TopicConfig config_;
   Epoch leader_epoch_;
   Recovery recovery_;
+  PartitionTraffic traffic_;
   std::unique_ptr<PartitionLog> log_;
 
   ProducerStates producers_;

@@ -156,6 +156,7 @@ Checked<Partition::Appended> Partition::append_new(const std::vector<ReadyBatch>
     auto header = batches[at].header;
     header.base_offset = parts[at].base_offset;
     producers_.append(header, time);
+    traffic_.appended_bytes += header.total_bytes();
   }
   const auto end = parts.back().last_offset + 1;
   const bool flush_due = end - flush_from_ >= config_.flush_messages;

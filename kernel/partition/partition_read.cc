@@ -50,6 +50,7 @@ Task<PartitionFetched> Partition::read(PartitionFetch request, ReadContext conte
                                                     : read_log(request, context));
   if (!records) co_return failed(number, read_failure(request, records.error()));
   fetched.records = *std::move(records);
+  traffic_.read_bytes += fetched.records.size();
   co_return std::move(fetched);
 }
 

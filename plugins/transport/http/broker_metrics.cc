@@ -22,22 +22,28 @@ Task<Memory> memory_of(Broker& broker, Shard& shard) {
 struct PartitionFact {
   const char* name;
   const char* help;
-  double (*value)(const PartitionSize&);
+  MetricType type;
+  std::int64_t (*value)(const PartitionSize&);
 };
 constexpr std::array partition_facts = {
-    PartitionFact{"millrace_partition_bytes", "Size of the log",
-                  [](const PartitionSize& size) { return static_cast<double>(size.bytes); }},
-    PartitionFact{"millrace_partition_end_offset", "Offset of the next record",
-                  [](const PartitionSize& size) { return static_cast<double>(size.end.value); }},
     PartitionFact{
-        "millrace_partition_high_watermark", "Offset below which records are on all replicas",
-        [](const PartitionSize& size) { return static_cast<double>(size.high_watermark.value); }},
-    PartitionFact{
-        "millrace_partition_last_stable_offset", "Offset below which transactions are decided",
-        [](const PartitionSize& size) { return static_cast<double>(size.last_stable.value); }},
-    PartitionFact{
-        "millrace_partition_start_offset", "Offset of the oldest record",
-        [](const PartitionSize& size) { return static_cast<double>(size.log_start.value); }},
+        "millrace_partition_appended_bytes_total", "Bytes of records appended", MetricType::counter,
+        [](const PartitionSize& of) { return static_cast<std::int64_t>(of.appended_bytes); }},
+    PartitionFact{"millrace_partition_bytes", "Size of the log", MetricType::gauge,
+                  [](const PartitionSize& of) { return static_cast<std::int64_t>(of.bytes); }},
+    PartitionFact{"millrace_partition_end_offset", "Offset of the next record", MetricType::gauge,
+                  [](const PartitionSize& of) { return of.end.value; }},
+    PartitionFact{"millrace_partition_high_watermark",
+                  "Offset below which records are on all replicas", MetricType::gauge,
+                  [](const PartitionSize& of) { return of.high_watermark.value; }},
+    PartitionFact{"millrace_partition_last_stable_offset",
+                  "Offset below which transactions are decided", MetricType::gauge,
+                  [](const PartitionSize& of) { return of.last_stable.value; }},
+    PartitionFact{"millrace_partition_read_bytes_total", "Bytes of records read for clients",
+                  MetricType::counter,
+                  [](const PartitionSize& of) { return static_cast<std::int64_t>(of.read_bytes); }},
+    PartitionFact{"millrace_partition_start_offset", "Offset of the oldest record",
+                  MetricType::gauge, [](const PartitionSize& of) { return of.log_start.value; }},
 };
 
 /// What a series stands for.
@@ -119,11 +125,12 @@ std::vector<MetricFamily> log_metrics(const std::vector<LogFolder>& folders,
   const auto grain = grain_of(topics, partitions, series_max);
   std::vector<MetricFamily> families;
   for (const auto& fact : partition_facts) {
-    auto family = gauge(fact.name, fact.help);
+    MetricFamily family{fact.name, fact.help, fact.type, {}};
     for (const auto& folder : folders) {
       for (const auto& topic : folder.topics) {
         for (const auto& size : topic.partitions) {
-          add_up(family, labels_of(grain, topic.topic, size.partition), fact.value(size));
+          add_up(family, labels_of(grain, topic.topic, size.partition),
+                 static_cast<double>(fact.value(size)));
         }
       }
     }

@@ -111,6 +111,9 @@ struct PartitionSize {
   Offset last_stable;
   Offset high_watermark;
   Offset end;
+  // since this broker opened the log
+  std::uint64_t appended_bytes = 0;
+  std::uint64_t read_bytes = 0;  ///< for clients
 };
 struct TopicSizes {
   std::string topic;

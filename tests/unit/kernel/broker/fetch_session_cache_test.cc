@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <millrace/testing/fake_host.h>
 #include <millrace/testing/sim_environment.h>
 
 namespace millrace::kernel {
@@ -29,7 +30,9 @@ class FetchSessionCacheTest : public ::testing::Test {
   testing::SimWorld world_{3};
   testing::SimEnvironment& node_ = world_.add_node("b1", 2);
   PartitionMap partitions_{node_, 1 << 20};
-  FetchSessionCache cache_{2, 1, 2, node_.random()};
+  testing::KeptMetrics kept_;
+  FetchSessionMetrics metrics_{kept_};
+  FetchSessionCache cache_{2, 1, 2, node_.random(), metrics_};
   MonoTime now_{seconds(1000)};
 };
 
@@ -50,6 +53,9 @@ TEST_F(FetchSessionCacheTest, AFullCacheKeepsYoungSessions) {
   EXPECT_EQ(add(100), 0);
   EXPECT_TRUE(cache_.find(first));
   EXPECT_TRUE(cache_.find(second));
+  EXPECT_EQ(metrics_.open.value(), 2);
+  EXPECT_EQ(metrics_.refused.value(), 2U);
+  EXPECT_EQ(metrics_.displaced.value(), 0U);
 }
 
 TEST_F(FetchSessionCacheTest, AnUnusedSessionGivesWayToAny) {
@@ -60,6 +66,10 @@ TEST_F(FetchSessionCacheTest, AnUnusedSessionGivesWayToAny) {
   EXPECT_GT(add(1), 0);
   EXPECT_FALSE(cache_.find(unused));
   EXPECT_TRUE(cache_.find(used));
+  EXPECT_EQ(metrics_.displaced.value(), 1U);
+  EXPECT_EQ(metrics_.open.value(), 2);
+  cache_.clear();
+  EXPECT_EQ(metrics_.open.value(), 0);
 }
 
 TEST_F(FetchSessionCacheTest, AnOldSessionGivesWayToALargerOne) {

@@ -13,6 +13,7 @@
 
 #include "kernel/env/block_on.h"
 #include "kernel/env/real_environment.h"
+#include "kernel/log/metrics_registry.h"
 
 namespace millrace::kernel {
 
@@ -55,7 +56,7 @@ class TemporaryFolder {
 class EnvironmentTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto started = RealEnvironment::start({.shards = 2, .workers = 2}, Log(log_, "environment"));
+    auto started = RealEnvironment::start({.shards = 2, .workers = 2}, Log(log_, "environment"), metrics_);
     ASSERT_TRUE(started) << started.error().detail;
     environment_ = *std::move(started);
   }
@@ -64,6 +65,7 @@ class EnvironmentTest : public ::testing::Test {
   Shard& shard(std::size_t at = 0) { return *environment_->shards()[at]; }
 
   KeptLog log_;
+  MetricsRegistry metrics_;
   TemporaryFolder folder_;
   std::unique_ptr<RealEnvironment> environment_;
 };

@@ -19,7 +19,9 @@ PartitionSize partition(std::int32_t number, std::uint64_t bytes) {
           .log_start = Offset{1},
           .last_stable = Offset{2},
           .high_watermark = Offset{3},
-          .end = Offset{4}};
+          .end = Offset{4},
+          .appended_bytes = 5,
+          .read_bytes = 6};
 }
 
 std::vector<LogFolder> folders() {
@@ -30,7 +32,7 @@ std::vector<LogFolder> folders() {
 }
 
 TEST(LogMetricsTest, EveryPartitionHasItsSeries) {
-  const auto text = expose(log_metrics(folders(), 15));
+  const auto text = expose(log_metrics(folders(), 21));
   EXPECT_THAT(text, HasSubstr("\nmillrace_partition_bytes{topic=\"a\",partition=\"1\"} 20\n"));
   EXPECT_THAT(text, HasSubstr("\nmillrace_partition_bytes{topic=\"b\",partition=\"0\"} 30\n"));
   EXPECT_THAT(text,
@@ -40,20 +42,25 @@ TEST(LogMetricsTest, EveryPartitionHasItsSeries) {
   EXPECT_THAT(text,
               HasSubstr("\nmillrace_partition_high_watermark{topic=\"b\",partition=\"0\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("\nmillrace_partition_end_offset{topic=\"b\",partition=\"0\"} 4\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\nmillrace_partition_appended_bytes_total{topic=\"b\",partition=\"0\"} 5\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\nmillrace_partition_read_bytes_total{topic=\"b\",partition=\"0\"} 6\n"));
   EXPECT_THAT(text, HasSubstr("\nmillrace_partitions 3\n"));
   EXPECT_THAT(text, HasSubstr("\nmillrace_log_folder_bytes{path=\"/data\"} 1000\n"));
   EXPECT_THAT(text, HasSubstr("\nmillrace_log_folder_usable_bytes{path=\"/data\"} 400\n"));
 }
 
 TEST(LogMetricsTest, TooManyPartitionsAreSummedUpByTopic) {
-  const auto text = expose(log_metrics(folders(), 14));
+  const auto text = expose(log_metrics(folders(), 20));
   EXPECT_THAT(text, HasSubstr("\nmillrace_partition_bytes{topic=\"a\"} 30\n"));
   EXPECT_THAT(text, HasSubstr("\nmillrace_partition_end_offset{topic=\"a\"} 8\n"));
   EXPECT_THAT(text, Not(HasSubstr("partition=\"")));
 }
 
 TEST(LogMetricsTest, TooManyTopicsAreSummedUp) {
-  const auto text = expose(log_metrics(folders(), 9));
+  const auto text = expose(log_metrics(folders(), 13));
   EXPECT_THAT(text, HasSubstr("\nmillrace_partition_bytes 60\n"));
   EXPECT_THAT(text, Not(HasSubstr("topic=\"")));
 }
