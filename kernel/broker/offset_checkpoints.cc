@@ -10,15 +10,16 @@ namespace {
 
 constexpr Duration checkpoint_interval = std::chrono::seconds(60);
 
-using Choose = Offset (*)(const PartitionOffsets& offsets);
+using Choose = Offset (*)(const Partition& partition);
 
-Offset high_watermark_of(const PartitionOffsets& offsets) { return offsets.high_watermark; }
-Offset log_start_of(const PartitionOffsets& offsets) { return offsets.log_start; }
+Offset high_watermark_of(const Partition& partition) { return partition.offsets().high_watermark; }
+Offset log_start_of(const Partition& partition) { return partition.offsets().log_start; }
+Offset recovery_point_of(const Partition& partition) { return partition.recovery_point(); }
 
 Task<std::vector<PartitionOffset>> offsets_of(ShardState& state, Choose choose) {
   std::vector<PartitionOffset> offsets;
   for (const auto& partition : state.all()) {
-    offsets.push_back({partition->id(), choose(partition->offsets())});
+    offsets.push_back({partition->id(), choose(*partition)});
   }
   co_return std::move(offsets);
 }
@@ -53,6 +54,9 @@ Task<> OffsetCheckpoints::loop() {
 
 Task<> OffsetCheckpoints::write_all() {
   MR_CO_TRY(auto turn, co_await writing_.lock());
+  MR_CO_TRY(auto points, co_await offsets_of(partitions_, &recovery_point_of));
+  auto noting = parts_.storage.checkpoint(CheckpointKind::recovery_point, std::move(points));
+  MR_CO_CHECK(co_await std::move(noting));
   MR_CO_TRY(auto offsets, co_await offsets_of(partitions_, &high_watermark_of));
   auto writing = parts_.storage.checkpoint(CheckpointKind::high_watermark, std::move(offsets));
   MR_CO_CHECK(co_await std::move(writing));

@@ -86,6 +86,8 @@ class Partition {
   Epoch leader_epoch() const noexcept { return leader_epoch_; }
   const Recovery& recovery() const noexcept { return recovery_; }
   PartitionOffsets offsets() const noexcept;
+  /// Everything below it is on stable storage.
+  Offset recovery_point() const noexcept { return log_->bounds().recovery_point; }
   const PartitionTraffic& traffic() const noexcept { return traffic_; }
 
   /// Validates and appends. `dispatched` resolves when the batches' place is fixed (or the request
@@ -147,7 +149,7 @@ class Partition {
   Timestamp now() const noexcept { return host_.environment.clock().wall(); }
   Offset readable_end(Isolation isolation) const noexcept;
   ErrorCode check_epoch(Epoch current) const noexcept;
-  PartitionProduced refused(Refusal refusal) const;
+  PartitionProduced refused(Refusal refusal, Offset log_start = {}) const;
 
   // partition_produce.cc
   std::optional<Refusal> check_context(const ProduceContext& context) const;

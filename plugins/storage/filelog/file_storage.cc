@@ -140,6 +140,7 @@ Task<> FileStorage::close() {
 
 Result<> FileStorage::give_folder_back() {
   MR_TRY(const auto found, find_partitions());
+  MR_CHECK(store_recovery_points());
   const std::lock_guard lock(mutex_);
   if (!owned_) return {};
   bool clean = *lost_ == 0;
@@ -155,6 +156,20 @@ Result<> FileStorage::give_folder_back() {
   if (clean) MR_CHECK(write_clean_mark());
   owned_.reset();
   return {};
+}
+
+// A crash after the next start checks what was written since this stop, and no more.
+Result<> FileStorage::store_recovery_points() {
+  std::vector<PartitionOffset> points;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [partition, use] : opened_) {
+      if (*use.known_durable >= 0) points.push_back({partition, {*use.known_durable}});
+    }
+  }
+  if (points.empty()) return {};
+  return checkpoints_.put(CheckpointKind::recovery_point, points,
+                          [](const PartitionOffset& wanted) { return wanted.offset; });
 }
 
 Result<> FileStorage::write_clean_mark() {

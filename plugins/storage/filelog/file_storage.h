@@ -44,6 +44,7 @@ class FileStorage final : public Storage {
   Result<> write_owner(const DirectoryOwner& owner);
   Result<bool> consume_clean_mark();
   Result<> write_clean_mark();
+  Result<> store_recovery_points();
   Result<> remove_doomed_folders();
   Result<std::vector<FoundPartition>> find_partitions();
   Result<std::shared_ptr<OpenMark>> mark_open(const TopicPartition& partition, bool& clean);

@@ -121,6 +121,23 @@ class StoredPartition {
     EXPECT_TRUE(run([this] { return partition_->maintain(); }));
   }
 
+  /// As DeleteRecords does it: the new start is durable before it is answered.
+  void trim(Offset before) {
+    auto trimmed = run([this, before] { return partition_->trim({.before = before}); });
+    ASSERT_TRUE(trimmed && trimmed->error == ErrorCode::none);
+    auto noted = run([this, before] {
+      std::vector<PartitionOffset> starts{{{"orders", 0}, before}};
+      return storage().checkpoint(CheckpointKind::log_start, std::move(starts));
+    });
+    ASSERT_TRUE(noted) << to_string(noted.error());
+  }
+  /// The power goes after so many changes of the disk.
+  void crash_in_maintenance(std::uint64_t changes) {
+    node_.files().crash_after(changes);
+    static_cast<void>(run([this] { return partition_->maintain(); }));
+    crash();
+  }
+
   Partition& partition() { return *partition_; }
   std::int64_t now_ms() { return node_.clock().wall().ms; }
   millrace::testing::SimWorld& world() { return world_; }
@@ -287,6 +304,52 @@ TEST_P(FilelogPartitionTest, WhatWasFlushedSurvivesACrash) {
     EXPECT_EQ(stored.produce(batch_of(last, CompressionId::gzip, sequence)).base_offset.value,
               sequence);
     sent.push_back(last.front());
+  }
+}
+
+// R05: what stands beside the log may be torn or missing when the power goes while segments are
+// removed; where each epoch began is known all the same.
+TEST_P(FilelogPartitionTest, R05_EpochsAreKnownAfterPowerCutsDuringTrims) {
+  auto config = small_segments;
+  config["flush.messages"] = "1";
+  config["retention.bytes"] = "8192";
+  std::vector<Offset> begins;
+  for (int round = 0; round < 12; ++round) {
+    SCOPED_TRACE(round);
+    stored.open(config, round);
+    if (HasFatalFailure()) return;
+    begins.push_back(stored.partition().offsets().end);
+    fill(9);
+    const auto start = stored.partition().offsets().log_start;
+    for (std::size_t epoch = 0; epoch + 1 < begins.size(); ++epoch) {
+      if (begins[epoch + 1] <= start) continue;
+      const auto found = stored.partition().epoch_end(Epoch{static_cast<std::int32_t>(epoch)});
+      EXPECT_EQ(found.epoch.value, static_cast<std::int32_t>(epoch));
+      EXPECT_EQ(found.start, begins[epoch + 1]);
+    }
+    expect_all_from(start.value);
+    stored.crash_in_maintenance(static_cast<std::uint64_t>(round) * 2);
+  }
+}
+
+// R13: what was deleted does not come back, and what follows has the offsets behind it.
+TEST_P(FilelogPartitionTest, R13_DeletedRecordsStayAwayWhenThePowerGoes) {
+  for (int round = 0; round < 5; ++round) {
+    SCOPED_TRACE(round);
+    stored.open();
+    fill(static_cast<std::size_t>(7 + round));
+    const Offset end{static_cast<std::int64_t>(sent.size())};
+    stored.trim(end);
+    stored.crash();
+    stored.open();
+    EXPECT_EQ(stored.partition().offsets().log_start, end);
+    EXPECT_EQ(stored.partition().offsets().end, end);
+    sent.push_back({"next", stored.now_ms()});
+    const auto sequence = static_cast<std::int32_t>(end.value);
+    const auto next = stored.produce(batch_of({sent.back()}, CompressionId::none, sequence));
+    ASSERT_EQ(next.base_offset, end) << next.message;
+    expect_all_from(end.value);
+    stored.close();
   }
 }
 

@@ -166,6 +166,37 @@ TEST_F(RecoveryTest, RebuildsIndexesThatAreWrong) {
   }
 }
 
+TEST_F(RecoveryTest, ChecksWhatWasWrittenSinceTheLastStopAndNoMore) {
+  append_batch(open(), 3);
+  stop();
+  append_batch(open(), 3);
+  EXPECT_EQ(opened_.checked_from, Offset{3});
+  subject_.crash(opened_.log);
+  const auto& log = open();
+  EXPECT_EQ(opened_.checked_from, Offset{3});
+  EXPECT_GE(log.bounds().end, Offset{3});
+  stop();
+}
+
+TEST_F(RecoveryTest, CompletesIndexesThatEndEarly) {
+  auto& log = open({.index_interval_bytes = 0});
+  for (int at = 0; at < 10; ++at) append_batch(log, 1, {1000 + at});
+  ASSERT_TRUE(log.roll());
+  append_batch(log, 1, {5000});
+  stop();
+  const auto offsets = subject_.content(first_index);
+  const auto times = subject_.content(first_times);
+  ASSERT_EQ(offsets.size(), 9 * OffsetIndex::row_bytes);
+  subject_.write(first_index, offsets.substr(0, 2 * OffsetIndex::row_bytes));
+  subject_.write(first_times, times.substr(0, 3 * TimeIndex::row_bytes));
+  open({.index_interval_bytes = 0});
+  EXPECT_EQ(subject_.run(opened_.log->batch_at({1000}))->base_offset, Offset{0});
+  EXPECT_EQ(subject_.run(opened_.log->batch_at({1009}))->base_offset, Offset{9});
+  EXPECT_EQ(subject_.content(first_index), offsets);
+  EXPECT_EQ(subject_.content(first_times), times);
+  stop();
+}
+
 TEST_F(RecoveryTest, DoesNotFollowARowToNowhere) {
   OffsetIndex index;
   index.add({2, 13});
