@@ -1,5 +1,6 @@
 #include "kernel/partition/batch_validator.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -59,13 +60,10 @@ struct TimeWindow {
   static constexpr auto highest = std::numeric_limits<std::int64_t>::max();
 };
 
-// Whether a compressed batch must be opened to know that its records are acceptable.
-bool must_open(const BatchHeader& header, const TopicConfig& config, Timestamp now) {
-  if (config.cleanup_compact || config.message_format < 2) return true;
-  if (stored_codec(config, header.compression()) != header.compression()) return true;
-  if (config.message_timestamp_type == TimestampType::log_append_time) return false;
-  return config.message_timestamp_before_max_ms != TopicConfig::never_ms ||
-         !TimeWindow(config, now).holds(header.max_timestamp);
+// max.decompressed.message.bytes, and what a broker bears whatever that says.
+std::size_t opened_limit(const TopicConfig& config) noexcept {
+  return std::min(static_cast<std::size_t>(config.max_decompressed_message_bytes),
+                  opened_bytes_max);
 }
 
 std::optional<Refusal> check_producer(const BatchHeader& header) {
@@ -78,12 +76,6 @@ std::optional<Refusal> check_producer(const BatchHeader& header) {
     return invalid("producer " + std::to_string(header.producer_id) + " has epoch " +
                    std::to_string(header.producer_epoch) + " and sequence " +
                    std::to_string(header.base_sequence) + "; both must be set");
-  }
-  if (header.transactional()) {
-    return Refusal{ErrorCode::invalid_producer_epoch,
-                   "no transaction of producer " + std::to_string(header.producer_id) +
-                       " is open on this partition",
-                   {}};
   }
   return std::nullopt;
 }
@@ -122,7 +114,7 @@ Checked<Intake> check_legacy(const Buffer& records, const TopicConfig& config,
 }
 
 Checked<Intake> check_batch(const Buffer& records, const TopicConfig& config,
-                            const ProduceFeatures& features, const Codecs& codecs, Timestamp now) {
+                            const ProduceFeatures& features, const Codecs& codecs) {
   const auto header = read_batch_header(records);
   if (!header) return refuse(ErrorCode::corrupt_message, header.error().detail);
   if (header->total_bytes() != records.size()) {
@@ -138,17 +130,18 @@ Checked<Intake> check_batch(const Buffer& records, const TopicConfig& config,
   if (!verify_crc(records)) {
     return refuse(ErrorCode::corrupt_message, "the batch's crc does not match its content");
   }
-  if (auto refusal = check_producer(*header)) return std::unexpected(*refusal);
-  if (auto refusal = check_shape(*header, config)) return std::unexpected(*refusal);
-  for (const auto id : {header->compression(), stored_codec(config, header->compression())}) {
-    if (!is_known(id) || !has_codec(codecs, id)) return no_codec(id);
+  if (header->transactional()) {
+    return refuse(ErrorCode::invalid_producer_epoch, "no transaction of producer " +
+                                                         std::to_string(header->producer_id) +
+                                                         " is open on this partition");
   }
-  const bool compressed = header->compression() != CompressionId::none;
-  const bool recompresses = stored_codec(config, header->compression()) != header->compression();
-  return Intake{.records = records,
-                .header = *header,
-                .needs_worker = recompresses || config.message_format < 2 ||
-                                (compressed && must_open(*header, config, now))};
+  const auto stored = stored_codec(config, header->compression());
+  for (const auto id : {header->compression(), stored}) {
+    if (is_known(id) && !has_codec(codecs, id)) return no_codec(id);
+  }
+  const bool plain = header->compression() == CompressionId::none && stored == CompressionId::none;
+  return Intake{
+      .records = records, .header = *header, .needs_worker = !plain || config.message_format < 2};
 }
 
 // Collects what is wrong with single records.
@@ -247,27 +240,30 @@ void renew_crc(ReadyBatch& batch) {
   batch.header.crc = batch_crc(bytes, batch.body);
 }
 
-// `bytes` is exactly one V2 batch with that header.
+Checked<Buffer> opened(const BatchHeader& header, const Buffer& batch, const TopicConfig& config,
+                       const Codecs& codecs) {
+  auto section = open_records(header, batch, codecs, opened_limit(config));
+  if (section) return *std::move(section);
+  // Kafka has no code for a body that its codec cannot read.
+  const auto code = section.error().code == Errc::too_large ? ErrorCode::message_too_large
+                                                            : ErrorCode::unknown_server_error;
+  return refuse(code, section.error().detail);
+}
+
+// `bytes` is exactly one V2 batch with that header. A body is opened in any case, for its records
+// to be looked at, and stored as it came.
 Checked<ReadyBatch> prepare_batch(const Buffer& bytes, const BatchHeader& header,
                                   const TopicConfig& config, const Codecs& codecs, Timestamp now) {
   ReadyBatch batch{.header = header, .body = bytes.slice(batch_header_bytes)};
-  bool changed = false;
-  if (header.compression() == CompressionId::none || must_open(header, config, now)) {
-    const auto section = open_records(header, bytes, codecs, opened_bytes_max);
-    if (!section) {
-      const auto too_large = section.error().code == Errc::too_large;
-      return refuse(too_large ? ErrorCode::message_too_large : ErrorCode::invalid_record,
-                    section.error().detail);
-    }
-    auto newest = inspect(header, *section, config, now);
-    if (!newest) return std::unexpected(std::move(newest.error()));
-    changed = *newest != header.max_timestamp;
-    batch.header.max_timestamp = *newest;
-    const auto target = stored_codec(config, header.compression());
-    auto recompressed = recompress(batch, *section, target, config, codecs);
-    if (!recompressed) return std::unexpected(std::move(recompressed.error()));
-    changed |= *recompressed;
-  }
+  const auto section = opened(header, bytes, config, codecs);
+  if (!section) return std::unexpected(section.error());
+  const auto newest = inspect(header, *section, config, now);
+  if (!newest) return std::unexpected(newest.error());
+  batch.header.max_timestamp = *newest;
+  const auto target = stored_codec(config, header.compression());
+  auto recompressed = recompress(batch, *section, target, config, codecs);
+  if (!recompressed) return std::unexpected(std::move(recompressed.error()));
+  bool changed = *recompressed || *newest != header.max_timestamp;
   if (config.message_timestamp_type == TimestampType::log_append_time) {
     batch.header.attributes |= log_append_time_bit;
     batch.header.max_timestamp = now;
@@ -279,7 +275,7 @@ Checked<ReadyBatch> prepare_batch(const Buffer& bytes, const BatchHeader& header
 
 Checked<std::vector<Buffer>> converted(const Buffer& records, const TopicConfig& config,
                                        const Codecs& codecs) {
-  auto batches = up_convert(records, codecs, opened_bytes_max);
+  auto batches = up_convert(records, codecs, opened_limit(config));
   if (!batches) {
     const auto& error = batches.error();
     return refuse(error.code == Errc::unsupported ? ErrorCode::unsupported_compression_type
@@ -304,7 +300,7 @@ std::optional<Refusal> check_size(std::size_t bytes, const TopicConfig& config) 
 }
 
 Checked<Intake> check_intake(const std::optional<Buffer>& records, const TopicConfig& config,
-                             const ProduceFeatures& features, const Codecs& codecs, Timestamp now) {
+                             const ProduceFeatures& features, const Codecs& codecs) {
   if (!records) return refuse(ErrorCode::invalid_record, "records are null");
   if (records->empty()) return refuse(ErrorCode::invalid_record, "no records");
   const auto head = read_entry_head(*records);
@@ -312,14 +308,17 @@ Checked<Intake> check_intake(const std::optional<Buffer>& records, const TopicCo
     return refuse(ErrorCode::invalid_record, head.error().detail);
   }
   if (!head) return refuse(ErrorCode::corrupt_message, head.error().detail);
-  return head->magic == 2 ? check_batch(*records, config, features, codecs, now)
+  return head->magic == 2 ? check_batch(*records, config, features, codecs)
                           : check_legacy(*records, config, features);
 }
 
 Checked<std::vector<ReadyBatch>> prepare(const Intake& intake, const TopicConfig& config,
                                          const Codecs& codecs, Timestamp now) {
   std::vector<Buffer> batches{intake.records};
-  if (!intake.header) {
+  if (intake.header) {
+    if (auto refusal = check_producer(*intake.header)) return std::unexpected(*refusal);
+    if (auto refusal = check_shape(*intake.header, config)) return std::unexpected(*refusal);
+  } else {
     auto converted_batches = converted(intake.records, config, codecs);
     if (!converted_batches) return std::unexpected(std::move(converted_batches.error()));
     batches = *std::move(converted_batches);

@@ -27,7 +27,7 @@ struct Refusal {
 template <class T>
 using Checked = std::expected<T, Refusal>;
 
-/// The most that one batch may grow to when it is opened.
+/// The most that one batch may grow to when it is opened, whatever a topic allows.
 inline constexpr std::size_t opened_bytes_max = 128UL << 20;
 
 /// Records that passed all checks for which nothing must be opened.
@@ -50,11 +50,12 @@ struct ReadyBatch {
 /// max.message.bytes.
 std::optional<Refusal> check_size(std::size_t bytes, const TopicConfig& config);
 
-/// Size, magic, crc, codec, attributes and counts.  [any thread]
+/// Size, magic, crc and codec.  [any thread]
 Checked<Intake> check_intake(const std::optional<Buffer>& records, const TopicConfig& config,
-                             const ProduceFeatures& features, const Codecs& codecs, Timestamp now);
+                             const ProduceFeatures& features, const Codecs& codecs);
 
-/// Opens what has to be opened, checks the records, and converts.  [a worker, if needs_worker]
+/// Opens batches, checks counts, attributes and every record, and converts where needed.
+/// [a worker, if needs_worker]
 Checked<std::vector<ReadyBatch>> prepare(const Intake& intake, const TopicConfig& config,
                                          const Codecs& codecs, Timestamp now);
 

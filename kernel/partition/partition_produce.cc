@@ -23,12 +23,13 @@ Refusal storage_failure(const Error& error) {
 
 }  // namespace
 
-PartitionProduced Partition::refused(Refusal refusal) const {
+// As Kafka does, tells where the log starts once records have been looked at.
+PartitionProduced Partition::refused(Refusal refusal, Offset log_start) const {
   return {.partition = id_.partition,
           .error = refusal.error,
           .message = std::move(refusal.message),
           .record_errors = std::move(refusal.record_errors),
-          .log_start = log_->bounds().start};
+          .log_start = log_start};
 }
 
 std::optional<Refusal> Partition::check_context(const ProduceContext& context) const {
@@ -55,15 +56,15 @@ Call<PartitionProduced> Partition::produce(const PartitionRecords& records,
   if (auto refusal = check_context(context)) return answered(refused(*std::move(refusal)));
   auto pass = running_.enter();
   MR_ASSERT(pass.has_value());  // closed only after closing_
-  auto intake = check_intake(records.records, config_, context.features, host_.codecs, now());
+  auto intake = check_intake(records.records, config_, context.features, host_.codecs);
   if (!intake) return answered(refused(std::move(intake.error())));
   if (intake->needs_worker || draining_) {
     return enqueue(*std::move(intake), context, *std::move(pass));
   }
   const auto prepared = prepare(*intake, config_, host_.codecs, now());
-  if (!prepared) return answered(refused(prepared.error()));
+  if (!prepared) return answered(refused(prepared.error(), log_->bounds().start));
   auto appended = append(*prepared);
-  if (!appended) return answered(refused(std::move(appended.error())));
+  if (!appended) return answered(refused(std::move(appended.error()), log_->bounds().start));
   auto acknowledged = acknowledge(*std::move(pass), *std::move(appended), context);
   return {Pending<>::ready({}), start(host_.shard, std::move(acknowledged))};
 }
@@ -101,7 +102,7 @@ Task<> Partition::drain() {
     auto appended = *prepared ? append(**prepared)
                               : Checked<Appended>(std::unexpected(std::move(prepared->error())));
     if (!appended) {
-      next.done.resolve(refused(std::move(appended.error())));
+      next.done.resolve(refused(std::move(appended.error()), log_->bounds().start));
       continue;
     }
     auto finish = [](Task<PartitionProduced> acknowledged,

@@ -117,6 +117,10 @@ Task<PartitionOffsetFound> Partition::find_offset(PartitionOffsetQuery query, Is
   if (found.error != ErrorCode::none) co_return found;
 
   const auto limit = readable_end(isolation);
+  if (query.segments_max > 0) {
+    found.segments = segment_starts(query, limit);
+    co_return found;
+  }
   auto time = Timestamp{query.timestamp};
   switch (static_cast<OffsetSpec>(query.timestamp)) {
     case OffsetSpec::latest:
@@ -147,6 +151,35 @@ Task<PartitionOffsetFound> Partition::find_offset(PartitionOffsetQuery query, Is
     found.leader_epoch = epochs_.epoch_of(record->offset);
   }
   co_return found;
+}
+
+// Newest first: the log's end and where its segments begin, as far as they were there at a time.
+std::vector<Offset> Partition::segment_starts(const PartitionOffsetQuery& query,
+                                              Offset limit) const {
+  struct Point {
+    Offset offset;
+    Timestamp since;
+  };
+  const auto bounds = log_->bounds();
+  std::vector<Point> points;
+  for (const auto& segment : log_->segments()) {
+    points.push_back({std::max(segment.base, bounds.start), segment.modified});
+  }
+  if (points.empty() || points.back().offset < bounds.end) points.push_back({bounds.end, now()});
+  std::size_t left = 0;
+  if (query.timestamp == static_cast<std::int64_t>(OffsetSpec::latest)) {
+    left = points.size();
+  } else if (query.timestamp == static_cast<std::int64_t>(OffsetSpec::earliest)) {
+    left = 1;
+  } else {
+    for (left = points.size(); left > 0 && points[left - 1].since.ms > query.timestamp;) --left;
+  }
+  std::vector<Offset> starts;
+  while (left > 0 && starts.size() < static_cast<std::size_t>(query.segments_max)) {
+    const auto start = std::min(points[--left].offset, limit);
+    if (starts.empty() || start < starts.back()) starts.push_back(start);
+  }
+  return starts;
 }
 
 // Storage may not have looked at every segment yet; a search for the end of time makes it.

@@ -147,6 +147,7 @@ TopicConfig TopicConfig::load(const ConfigMap& defaults, const ConfigMap& overri
   config.flush_ms = values.integer("flush.ms");
   config.index_interval_bytes = values.integer("index.interval.bytes");
   config.max_compaction_lag_ms = values.integer("max.compaction.lag.ms");
+  config.max_decompressed_message_bytes = values.integer("max.decompressed.message.bytes");
   config.max_message_bytes = values.integer("max.message.bytes");
   config.message_timestamp_type = values.text("message.timestamp.type") == "LogAppendTime"
                                       ? TimestampType::log_append_time

@@ -32,6 +32,7 @@ struct TopicConfig {
   std::int64_t flush_ms = never_ms;
   std::int64_t index_interval_bytes = 4096;
   std::int64_t max_compaction_lag_ms = never_ms;
+  std::int64_t max_decompressed_message_bytes = std::numeric_limits<std::int32_t>::max() - 8;
   std::int64_t max_message_bytes = 1'048'588;
   TimestampType message_timestamp_type = TimestampType::create_time;
   std::int64_t message_timestamp_after_max_ms = 3'600'000;

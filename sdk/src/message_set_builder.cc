@@ -75,9 +75,8 @@ Buffer with_v0_checksum(const Buffer& frame) {
 // Within a V1 wrapper offsets count from its first message.
 void MessageSetBuilder::add(Offset offset, Timestamp timestamp, std::optional<Bytes> key,
                             std::optional<Bytes> value) {
-  MR_ASSERT(messages_ == 0 || offset > last_);
   if (messages_++ == 0) first_ = offset;
-  last_ = offset;
+  last_ = std::max(last_, offset);
   max_timestamp_ = std::max(max_timestamp_, timestamp);
   const bool relative = settings_.magic == 1 && settings_.compression != CompressionId::none;
   append(set_, {.magic = settings_.magic,

@@ -99,7 +99,7 @@ void measure_checks(std::size_t bytes) {
                            CompressionId::lz4, CompressionId::zstd}) {
     const auto batch = batch_of(bytes, codec);
     const auto check = [&batch, &codecs, now](const TopicConfig& config) {
-      const auto intake = check_intake(batch, config, {}, codecs, now);
+      const auto intake = check_intake(batch, config, {}, codecs);
       MR_ASSERT(intake && prepare(*intake, config, codecs, now));
     };
     report(size + std::string(name_of(codec)) + ", checked", bytes, [&] { check(plain); });

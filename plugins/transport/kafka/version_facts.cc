@@ -2,11 +2,6 @@
 
 namespace millrace::kafka_transport {
 
-std::int16_t served_min(kafka::ApiKey api) {
-  // Before version 4 (KIP-98) a fetch answer is in an older record format.
-  return api == kafka::ApiKey::fetch ? 4 : 0;
-}
-
 ProduceFeatures produce_features(std::int16_t version) {
   return {
       .legacy_formats = version < 3,  // KIP-98: format V2 alone
@@ -15,10 +10,13 @@ ProduceFeatures produce_features(std::int16_t version) {
 }
 
 FetchFeatures fetch_features(std::int16_t version) {
+  std::int8_t newest_magic = 0;
+  if (version >= 2) newest_magic = 1;  // KIP-31, KIP-32
+  if (version >= 4) newest_magic = 2;  // KIP-98
   return {
       .by_topic_id = version >= 13,  // KIP-516
       .zstd = version >= 10,         // KIP-110
-      .newest_magic = 2,             // KIP-98, from version 4
+      .newest_magic = newest_magic,
   };
 }
 
@@ -43,6 +41,14 @@ MetadataFeatures metadata_features(std::int16_t version) {
 
 ApiVersionsFeatures api_versions_features(std::int16_t version) {
   return {.software = version >= 3};  // KIP-511
+}
+
+DescribeConfigsFeatures describe_configs_features(std::int16_t version) {
+  return {.sources = version >= 1};  // KIP-226
+}
+
+ConfigResourcesFeatures config_resources_features(std::int16_t version) {
+  return {.all_types = version >= 1};  // KIP-1142
 }
 
 CoordinatorFeatures coordinator_features(std::int16_t version) {

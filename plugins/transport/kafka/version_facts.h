@@ -9,9 +9,6 @@
 
 namespace millrace::kafka_transport {
 
-/// The oldest version that is served although older ones can be decoded; 0: no such limit.
-std::int16_t served_min(kafka::ApiKey api);
-
 ProduceFeatures produce_features(std::int16_t version);
 
 struct FetchFeatures {
@@ -38,6 +35,16 @@ struct ApiVersionsFeatures {
   bool software = false;  ///< the client says what it is
 };
 ApiVersionsFeatures api_versions_features(std::int16_t version);
+
+struct DescribeConfigsFeatures {
+  bool sources = false;  ///< the answer tells where a value comes from, not only whether it is set
+};
+DescribeConfigsFeatures describe_configs_features(std::int16_t version);
+
+struct ConfigResourcesFeatures {
+  bool all_types = false;  ///< the first version knows client metrics alone
+};
+ConfigResourcesFeatures config_resources_features(std::int16_t version);
 
 struct CoordinatorFeatures {
   bool many_keys = false;

@@ -144,7 +144,6 @@ class MessageSetBuilder {
   };
   explicit MessageSetBuilder(Settings settings) : settings_(settings) {}
 
-  /// Offsets rise.
   void add(Offset offset, Timestamp timestamp, std::optional<Bytes> key,
            std::optional<Bytes> value);
   std::int32_t messages() const noexcept { return messages_; }

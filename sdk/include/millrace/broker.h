@@ -166,6 +166,8 @@ struct PartitionOffsetQuery {
   std::int32_t partition = -1;
   Epoch current_leader_epoch;
   std::int64_t timestamp = -1;  ///< milliseconds, or an OffsetSpec
+  /// Above 0: where segments begin that were written by then, so many, as clients before KIP-79 ask.
+  std::int32_t segments_max = 0;
 };
 struct TopicOffsetQuery {
   std::string topic;
@@ -182,6 +184,7 @@ struct PartitionOffsetFound {
   Timestamp timestamp;
   Offset offset;
   Epoch leader_epoch;
+  std::vector<Offset> segments;  ///< newest first, where segments_max asks for them
 };
 struct TopicOffsetsFound {
   std::string topic;

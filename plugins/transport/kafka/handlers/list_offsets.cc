@@ -30,9 +30,11 @@ Result<Asked> read_request(const Request& request) {
         refused.partitions.push_back(
             {.partition = partition.partition_index, .error = ErrorCode::unsupported_version});
       } else {
-        query.partitions.push_back({.partition = partition.partition_index,
-                                    .current_leader_epoch = {partition.current_leader_epoch},
-                                    .timestamp = partition.timestamp});
+        query.partitions.push_back(
+            {.partition = partition.partition_index,
+             .current_leader_epoch = {partition.current_leader_epoch},
+             .timestamp = partition.timestamp,
+             .segments_max = features.offset_list ? std::max(partition.max_num_offsets, 0) : 0});
       }
     }
   }
@@ -45,7 +47,7 @@ kafka::ListOffsetsResponse::Partition write_partition(const PartitionOffsetFound
   partition.partition_index = found.partition;
   partition.error_code = code_of(found.error);
   if (features.offset_list) {
-    if (found.offset.value >= 0) partition.old_style_offsets.push_back(found.offset.value);
+    for (const auto& offset : found.segments) partition.old_style_offsets.push_back(offset.value);
     return partition;
   }
   partition.timestamp = found.timestamp.ms;

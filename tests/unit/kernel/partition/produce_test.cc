@@ -186,7 +186,7 @@ TEST_F(ProduceTest, ABatchThatCannotBeOpenedDoesNotHoldUpTheNext) {
   const auto bad = begin_produce(std::move(bytes).freeze());
   const auto good = begin_produce(batch());
   environment.run();
-  EXPECT_EQ(bad.value().error, ErrorCode::invalid_record);
+  EXPECT_EQ(bad.value().error, ErrorCode::unknown_server_error);
   EXPECT_EQ(good.value().base_offset, Offset{0});
 }
 

@@ -250,7 +250,8 @@ ListOffsetsAnswer plain_answer(const ListOffsetsRequest& request) {
     auto& to = answer.topics.emplace_back(topic.topic);
     for (const auto& partition : topic.partitions) {
       to.partitions.push_back(
-          {.partition = partition.partition, .offset = {42}, .leader_epoch = {3}});
+          {.partition = partition.partition, .offset = {42}, .leader_epoch = {3}, .segments = {}});
+      if (partition.segments_max > 0) to.partitions.back().segments = {{42}, {7}};
     }
   }
   return answer;
