@@ -120,7 +120,8 @@ std::vector<ConfigSynonym> ConfigSources::synonyms_of(
   for (const auto& [map, source] : sources) {
     for (const auto name : names) {
       const auto at = map->find(std::string(name));
-      if (at != map->end()) synonyms.push_back({std::string(name), at->second, source});
+      if (at == map->end()) continue;
+      synonyms.push_back({at->first, normal_value(*find_broker_option(name), at->second), source});
     }
   }
   for (const auto name : names) {
@@ -137,7 +138,7 @@ ConfigEntry ConfigSources::topic_entry(const TopicOption& topic, const ConfigMap
   entry.value = effective_value(topic, merged_, overrides);
   if (const auto own = overrides.find(entry.name); own != overrides.end()) {
     entry.value = normal_value(topic, own->second);
-    ConfigSynonym first{entry.name, own->second, ConfigSource::topic};
+    ConfigSynonym first{entry.name, entry.value, ConfigSource::topic};
     entry.synonyms.insert(entry.synonyms.begin(), std::move(first));
   } else if (names_of(topic).empty() && file_.contains(entry.name)) {
     entry.synonyms.push_back({entry.name, file_.at(entry.name), ConfigSource::static_broker});
@@ -153,7 +154,7 @@ ConfigEntry ConfigSources::broker_entry(const BrokerOption& broker) const {
   drop_bare_default(entry.synonyms, entry.name);
   if (!entry.synonyms.empty() && entry.synonyms.front().name == entry.name) {
     entry.source = entry.synonyms.front().source;
-    entry.value = normal_value(broker, *entry.synonyms.front().value);
+    entry.value = entry.synonyms.front().value;
   }
   return entry;
 }

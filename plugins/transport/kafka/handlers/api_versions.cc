@@ -62,8 +62,9 @@ Task<Payload> handle_api_versions(Request& request) {
     // In the one version that every client can read; it then asks again with one that is listed,
     // which is all that it needs to know.
     auto response = served(apis, ErrorCode::unsupported_version);
-    std::erase_if(response.api_keys,
-                  [&](const auto& api) { return api.api_key != code_of(head.api->key); });
+    std::erase_if(response.api_keys, [&](const auto& api) {
+      return api.api_key != static_cast<std::int16_t>(head.api->key);
+    });
     co_return kafka::encode_response(0, head.correlation_id, response);
   }
   MR_CO_TRY(const auto asked, request.decode<kafka::ApiVersionsRequest>());

@@ -26,13 +26,15 @@ struct Description {
   std::vector<ConfigQuery> queries;
   bool synonyms = false;
   bool documentation = false;
+  DescribeConfigsFeatures features;
 };
 
 Result<Description> read_description(const Request& request) {
   MR_TRY(const auto asked, request.decode<kafka::DescribeConfigsRequest>());
   Description description{.queries = {},
                           .synonyms = asked.include_synonyms,
-                          .documentation = asked.include_documentation};
+                          .documentation = asked.include_documentation,
+                          .features = describe_configs_features(request.head.version)};
   for (const auto& resource : asked.resources) {
     auto& query = description.queries.emplace_back();
     query.resource = resource_of(resource.resource_type, resource.resource_name);
@@ -52,8 +54,11 @@ kafka::DescribeConfigsResponse::Config write_entry(const ConfigEntry& entry,
   config.name = entry.name;
   config.value = shown(entry.value);
   config.read_only = entry.read_only;
-  config.is_default = entry.source == ConfigSource::fallback;
-  config.config_source = static_cast<std::int8_t>(entry.source);
+  if (asked.features.sources) {
+    config.config_source = static_cast<std::int8_t>(entry.source);
+  } else {
+    config.is_default = entry.source == ConfigSource::fallback;
+  }
   config.is_sensitive = entry.sensitive;
   config.config_type = static_cast<std::int8_t>(entry.type);
   if (asked.documentation) config.documentation = entry.documentation;
