@@ -31,6 +31,9 @@ using Action = std::function<Result<>()>;
 void add_topic_verb(CLI::App& app, Context& context, Action& action);
 void add_produce_verb(CLI::App& app, Context& context, Action& action);
 void add_consume_verb(CLI::App& app, Context& context, Action& action);
+void add_config_verb(CLI::App& app, Context& context, Action& action);
+void add_cluster_verb(CLI::App& app, Context& context, Action& action);
+void add_log_verb(CLI::App& app, Context& context, Action& action);
 void add_plugin_verb(CLI::App& app, Context& context, Action& action);
 
 /// Runs `body` in an environment of one shard, and waits for it.

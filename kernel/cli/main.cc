@@ -55,6 +55,9 @@ int run_tool(int argc, char** argv) {
   add_topic_verb(app, context, action);
   add_produce_verb(app, context, action);
   add_consume_verb(app, context, action);
+  add_config_verb(app, context, action);
+  add_cluster_verb(app, context, action);
+  add_log_verb(app, context, action);
   add_plugin_verb(app, context, action);
   try {
     app.parse(argc, argv);
