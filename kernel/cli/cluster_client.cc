@@ -91,17 +91,24 @@ Task<TopicInfo> ClusterClient::topic(std::string name) {
   co_return std::move(topic);
 }
 
+Task<kafka::Client*> ClusterClient::broker(std::int32_t id) {
+  const auto found = connected_.find(id);
+  if (found != connected_.end()) co_return found->second.get();
+  const auto known = brokers_.find(id);
+  if (known == brokers_.end()) {
+    co_return error_of(ErrorCode::broker_not_available, "broker " + std::to_string(id));
+  }
+  auto address = known->second;
+  MR_CO_TRY(auto client, co_await kafka::Client::connect(network_, std::move(address), {}));
+  co_return connected_.emplace(id, std::move(client)).first->second.get();
+}
+
 Task<kafka::Client*> ClusterClient::leader_of(PartitionInfo partition) {
-  const auto found = leaders_.find(partition.leader);
-  if (found != leaders_.end()) co_return found->second.get();
-  const auto broker = brokers_.find(partition.leader);
-  if (broker == brokers_.end()) {
+  if (!brokers_.contains(partition.leader)) {
     co_return error_of(ErrorCode::leader_not_available,
                        "partition " + std::to_string(partition.partition) + " has no leader now");
   }
-  auto address = broker->second;
-  MR_CO_TRY(auto client, co_await kafka::Client::connect(network_, std::move(address), {}));
-  co_return leaders_.emplace(partition.leader, std::move(client)).first->second.get();
+  co_return co_await broker(partition.leader);
 }
 
 }  // namespace millrace::kernel::cli

@@ -24,6 +24,8 @@ class ClusterClient {
   Task<MetadataAnswer> metadata(std::optional<std::vector<std::string>> topics);
   /// One topic; its error as an Error that names it.
   Task<TopicInfo> topic(std::string name);
+  /// A broker that metadata() has told.
+  Task<kafka::Client*> broker(std::int32_t id);
   /// The broker that leads `partition` of a topic that topic() has told.
   Task<kafka::Client*> leader_of(PartitionInfo partition);
 
@@ -34,7 +36,7 @@ class ClusterClient {
   Network& network_;
   std::unique_ptr<kafka::Client> any_;
   std::map<std::int32_t, Address> brokers_;
-  std::map<std::int32_t, std::unique_ptr<kafka::Client>> leaders_;
+  std::map<std::int32_t, std::unique_ptr<kafka::Client>> connected_;
 };
 
 /// "UNKNOWN_TOPIC_OR_PARTITION: topic 'x'", as an Error with a fitting Errc.

@@ -1,10 +1,14 @@
-// millrace topic create|list|describe|delete
+// millrace topic create|list|describe|alter|trim|delete
+#include <algorithm>
+#include <charconv>
 #include <iostream>
 
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 
+#include <millrace/kafka/create_partitions.h>
 #include <millrace/kafka/create_topics.h>
+#include <millrace/kafka/delete_records.h>
 #include <millrace/kafka/delete_topics.h>
 
 #include "kernel/cli/cluster_client.h"
@@ -129,6 +133,103 @@ Task<> describe(Environment& environment, const Context& context, std::string na
   co_return {};
 }
 
+struct AlterArguments {
+  std::string name;
+  std::int32_t partitions = 0;
+};
+
+Task<> alter(Environment& environment, const Context& context, AlterArguments arguments) {
+  MR_CO_TRY(auto cluster,
+            co_await ClusterClient::connect(environment.network(), context.bootstrap));
+  kafka::CreatePartitionsRequest request;
+  request.timeout_ms = admin_timeout_ms;
+  auto& topic = request.topics.emplace_back();
+  topic.name = arguments.name;
+  topic.count = arguments.partitions;
+  topic.assignments.reset();
+  MR_CO_TRY(const auto answer, co_await cluster->any().call(std::move(request)));
+  if (answer.results.size() != 1) co_return Error{Errc::corrupt, "the broker answered no topic"};
+  const auto& grown = answer.results.front();
+  if (const ErrorCode code{grown.error_code}; code != ErrorCode::none) {
+    co_return error_of(code, grown.error_message.value_or("topic '" + arguments.name + "'"));
+  }
+  if (context.output == OutputFormat::json) {
+    print_json(json::object{{"topic", arguments.name}, {"partitions", arguments.partitions}});
+  } else {
+    std::cout << "topic " << arguments.name << " has " << arguments.partitions << " partitions\n";
+  }
+  co_return {};
+}
+
+struct TrimArguments {
+  std::string name;
+  std::vector<std::int32_t> partitions;  // none: all
+  std::string before;
+};
+
+Result<std::int64_t> parse_before(const std::string& text) {
+  if (text == "end") return -1;
+  std::int64_t offset = -1;
+  const auto* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, offset);
+  if (error == std::errc{} && stopped == end && offset >= 0) return offset;
+  return Error{Errc::invalid_argument, "--before " + text + ": expected an offset, or end"};
+}
+
+Result<std::vector<PartitionInfo>> chosen(const TopicInfo& topic,
+                                          const std::vector<std::int32_t>& numbers) {
+  if (numbers.empty()) return topic.partitions;
+  std::vector<PartitionInfo> partitions;
+  for (const auto number : numbers) {
+    const auto found = std::ranges::find(topic.partitions, number, &PartitionInfo::partition);
+    if (found == topic.partitions.end()) {
+      return error_of(ErrorCode::unknown_topic_or_partition,
+                      to_string(TopicPartition{topic.topic.name, number}));
+    }
+    partitions.push_back(*found);
+  }
+  return partitions;
+}
+
+Task<kafka::DeleteRecordsResponse> trim_partition(ClusterClient& cluster, PartitionInfo partition,
+                                                  std::string topic, std::int64_t before) {
+  MR_CO_TRY(auto* leader, co_await cluster.leader_of(partition));
+  kafka::DeleteRecordsRequest request;
+  request.timeout_ms = admin_timeout_ms;
+  request.topics.emplace_back(topic).partitions.emplace_back(partition.partition, before);
+  MR_CO_TRY(auto answer, co_await leader->call(std::move(request)));
+  if (answer.topics.size() != 1 || answer.topics[0].partitions.size() != 1) {
+    co_return Error{Errc::corrupt, "the broker answered for another partition"};
+  }
+  if (const ErrorCode code{answer.topics[0].partitions[0].error_code}; code != ErrorCode::none) {
+    co_return error_of(code, to_string(TopicPartition{topic, partition.partition}));
+  }
+  co_return std::move(answer);
+}
+
+Task<> trim(Environment& environment, const Context& context, TrimArguments arguments) {
+  MR_CO_TRY(const auto before, parse_before(arguments.before));
+  MR_CO_TRY(auto cluster,
+            co_await ClusterClient::connect(environment.network(), context.bootstrap));
+  MR_CO_TRY(const auto topic, co_await cluster->topic(arguments.name));
+  MR_CO_TRY(const auto partitions, chosen(topic, arguments.partitions));
+  json::array trimmed;
+  Table table({"PARTITION", "FIRST OFFSET"});
+  for (const auto& partition : partitions) {
+    auto trimming = trim_partition(*cluster, partition, arguments.name, before);
+    MR_CO_TRY(const auto answer, co_await std::move(trimming));
+    const auto first = answer.topics[0].partitions[0].low_watermark;
+    trimmed.emplace_back(json::object{{"partition", partition.partition}, {"first_offset", first}});
+    table.add({std::to_string(partition.partition), std::to_string(first)});
+  }
+  if (context.output == OutputFormat::json) {
+    print_json(json::object{{"topic", arguments.name}, {"partitions", std::move(trimmed)}});
+  } else {
+    table.print();
+  }
+  co_return {};
+}
+
 Task<> remove(Environment& environment, const Context& context, std::string name) {
   MR_CO_TRY(auto cluster,
             co_await ClusterClient::connect(environment.network(), context.bootstrap));
@@ -156,10 +257,38 @@ Task<> remove(Environment& environment, const Context& context, std::string name
   co_return {};
 }
 
+void add_alter_verb(CLI::App& topic, Context& context, Action& action) {
+  auto* verb = topic.add_subcommand("alter", "give a topic more partitions");
+  const auto wanted = std::make_shared<AlterArguments>();
+  verb->add_option("NAME", wanted->name)->required();
+  verb->add_option("--partitions", wanted->partitions, "how many it shall have")->required();
+  verb->callback([&context, &action, wanted] {
+    action = [&context, wanted] {
+      return run([&](Environment& environment) { return alter(environment, context, *wanted); });
+    };
+  });
+}
+
+void add_trim_verb(CLI::App& topic, Context& context, Action& action) {
+  auto* verb = topic.add_subcommand("trim", "remove a topic's oldest messages");
+  const auto wanted = std::make_shared<TrimArguments>();
+  verb->add_option("NAME", wanted->name)->required();
+  verb->add_option("--before", wanted->before, "the first offset to keep, or end: all go")
+      ->type_name("OFFSET|end")
+      ->required();
+  verb->add_option("--partition", wanted->partitions, "default: all; may be repeated")
+      ->allow_extra_args(false);
+  verb->callback([&context, &action, wanted] {
+    action = [&context, wanted] {
+      return run([&](Environment& environment) { return trim(environment, context, *wanted); });
+    };
+  });
+}
+
 }  // namespace
 
 void add_topic_verb(CLI::App& app, Context& context, Action& action) {
-  auto* verb = app.add_subcommand("topic", "create, list, describe and delete topics");
+  auto* verb = app.add_subcommand("topic", "create, list, describe, change and delete topics");
   verb->require_subcommand(1);
 
   auto* create_verb = verb->add_subcommand("create", "create a topic");
@@ -196,6 +325,8 @@ void add_topic_verb(CLI::App& app, Context& context, Action& action) {
     });
   };
   add_named("describe", "show a topic's partitions", &describe);
+  add_alter_verb(*verb, context, action);
+  add_trim_verb(*verb, context, action);
   add_named("delete", "delete a topic and its messages", &remove);
 }
 
