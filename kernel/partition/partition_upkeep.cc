@@ -94,6 +94,8 @@ Task<Offset> Partition::restore_producers() {
       const auto restored = producers_.restore(snapshots.back().value, now());
       if (restored) {
         snapshot_at_ = at;
+        // What producers sent between it and the start is gone: they go on from where they are.
+        if (at < bounds.start) producers_.clear();
         co_return std::max(at, bounds.start);
       }
       host_.log.warning("passed over a producer snapshot",
