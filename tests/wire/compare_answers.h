@@ -9,7 +9,8 @@
 //   * of ApiVersions, the versions that both offer must overlap; features are not compared;
 //   * records are compared opened: format, offsets, timestamps, keys, values, headers, producers;
 //     how they were compressed and cut into answers is the broker's choice;
-//   * internal topics are those of APIs that may not be served yet, and may be missing;
+//   * what belongs to APIs that are not served yet may be missing: internal topics, and resources
+//     that are groups, clients' metrics or loggers;
 //   * what takes Kafka a while may be done at once: a topic that a Metadata request creates is
 //   there,
 //     a coordinator that was still starting answers;

@@ -61,7 +61,7 @@ kafka::DescribeConfigsResponse::Config write_entry(const ConfigEntry& entry,
   }
   config.is_sensitive = entry.sensitive;
   config.config_type = static_cast<std::int8_t>(entry.type);
-  if (asked.documentation) config.documentation = entry.documentation;
+  config.documentation = asked.documentation ? Written(entry.documentation) : std::nullopt;
   if (!asked.synonyms) return config;
   for (const auto& synonym : entry.synonyms) {
     config.synonyms.emplace_back(synonym.name, shown(synonym.value),
