@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "environment_fixture.h"
+#include "kernel/env/metrics.h"
 
 namespace millrace::kernel {
 namespace {
@@ -154,10 +155,22 @@ TEST_F(SocketTest, SendsBuffersAndFileRangesInOrder) {
   add_range(content.size() - 4096, 4096);
   add_buffers(3, 10'000);
 
-  shard(0).post([&] { spawn(shard(0), client_->send(std::move(payload)), "send"); });
+  auto sent = [](Stream& stream, Payload bytes, Gate::Pass) -> Task<> {
+    auto sending = stream.send(std::move(bytes));
+    co_return co_await std::move(sending);
+  };
+  Gate sending;
+  shard(0).post(
+      [&] { spawn(shard(0), sent(*client_, std::move(payload), *sending.enter()), "send"); });
   const auto received = receive_at_server(expected.size());
   ASSERT_TRUE(received) << received.error().detail;
   EXPECT_TRUE(*received == expected);
+  ASSERT_TRUE(run(shard(0), [&] { return sending.close(); }));
+
+  const EnvironmentMetrics counted(metrics_);
+  EXPECT_EQ(counted.received_bytes.value(), expected.size());
+  EXPECT_EQ(counted.sent_from_files_bytes.value(), (20U << 20) + 1 + 4096);
+  EXPECT_EQ(counted.sent_from_memory_bytes.value(), 200U * 77 + (3U << 20) + 30'000);
 }
 
 /// A file that the system does not know.

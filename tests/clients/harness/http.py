@@ -1,0 +1,52 @@
+"""The HTTP side of a broker, as curl would use it."""
+
+import http.client
+import json
+from dataclasses import dataclass
+
+from harness.exposition import Exposition
+
+DEADLINE_SECONDS = 10
+
+
+@dataclass
+class Answer:
+    status: int
+    fields: dict[str, str]
+    text: str
+
+    def json(self) -> dict:
+        assert self.fields["content-type"] == "application/json", self.fields
+        return json.loads(self.text)
+
+
+class Http:
+    def __init__(self, address: str):
+        self.address = address
+
+    def ask(self, method: str, path: str, body: object = None, **fields: str) -> Answer:
+        """`body` goes as JSON; `fields` are header fields, with _ for -."""
+        headers = {name.replace("_", "-"): value for name, value in fields.items()}
+        data = None
+        if body is not None:
+            data = json.dumps(body)
+            headers.setdefault("Content-Type", "application/json")
+        connection = http.client.HTTPConnection(self.address, timeout=DEADLINE_SECONDS)
+        try:
+            connection.request(method, path, data, headers)
+            response = connection.getresponse()
+            named = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, named, response.read().decode())
+        finally:
+            connection.close()
+
+    def get(self, path: str) -> dict:
+        answer = self.ask("GET", path)
+        assert answer.status == 200, answer
+        return answer.json()
+
+    def metrics(self) -> Exposition:
+        answer = self.ask("GET", "/metrics")
+        assert answer.status == 200, answer
+        assert answer.fields["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+        return Exposition(answer.text)

@@ -1,0 +1,72 @@
+#include "kernel/daemon/operations.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernel/log/stderr_log.h"
+
+namespace millrace::kernel {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class OperationsTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> levels() const {
+    std::vector<std::string> shown;
+    for (const auto& [subsystem, level] : operations.log_levels()) {
+      shown.push_back(subsystem + "=" + std::string(name_of(level)));
+    }
+    return shown;
+  }
+
+  StderrLog log{{.others = LogLevel::info, .of = {{"storage", LogLevel::warning}}}, "text"};
+  BrokerOperations operations{{{"broker.id", "1", "default"}}, &log};
+};
+
+TEST_F(OperationsTest, LevelsAreThoseOfTheLog) {
+  EXPECT_THAT(levels(), ElementsAre("=info", "storage=warning"));
+  log.set_levels({.others = LogLevel::error, .of = {}});  // as a reload does
+  EXPECT_THAT(levels(), ElementsAre("=error"));
+}
+
+TEST_F(OperationsTest, ALevelIsSetForASubsystemOrForTheRest) {
+  EXPECT_TRUE(operations.set_log_level("storage.filelog", LogLevel::debug));
+  EXPECT_TRUE(operations.set_log_level("", LogLevel::error));
+  EXPECT_THAT(levels(), ElementsAre("=error", "storage=warning", "storage.filelog=debug"));
+  EXPECT_TRUE(log.wants(LogLevel::debug, "storage.filelog"));
+  EXPECT_FALSE(log.wants(LogLevel::warning, "broker"));
+}
+
+TEST_F(OperationsTest, ALevelThatIsTakenAwayIsThatOfWhatIsAbove) {
+  EXPECT_TRUE(operations.set_log_level("storage", std::nullopt));
+  EXPECT_THAT(levels(), ElementsAre("=info"));
+  EXPECT_TRUE(log.wants(LogLevel::info, "storage"));
+  EXPECT_TRUE(operations.set_log_level("no.such", std::nullopt));
+}
+
+TEST_F(OperationsTest, WhatIsNoSubsystemIsRefused) {
+  for (const auto* name : {"a b", "x\n", "täst", "a/b"}) {
+    const auto set = operations.set_log_level(name, LogLevel::debug);
+    ASSERT_FALSE(set) << name;
+    EXPECT_EQ(set.error().code, Errc::invalid_argument);
+  }
+  EXPECT_FALSE(operations.set_log_level("", std::nullopt));
+  EXPECT_THAT(levels(), ElementsAre("=info", "storage=warning"));
+}
+
+TEST_F(OperationsTest, WithoutALogThereAreNoLevels) {
+  BrokerOperations silent({}, nullptr);
+  EXPECT_THAT(silent.log_levels(), IsEmpty());
+  EXPECT_EQ(silent.set_log_level("", LogLevel::debug).error().code, Errc::unsupported);
+}
+
+TEST_F(OperationsTest, ItsStateIsWhatTheEngineSays) {
+  EXPECT_EQ(operations.state(), Operations::State::starting);
+  operations.set_state(Operations::State::serving);
+  EXPECT_EQ(operations.state(), Operations::State::serving);
+}
+
+}  // namespace
+}  // namespace millrace::kernel
