@@ -112,14 +112,18 @@ Task<Recovery> TopicAdmin::open_known(std::shared_ptr<const TopicState> topic) {
 }
 
 Task<> TopicAdmin::close(std::shared_ptr<const TopicState> topic, std::int32_t first) {
-  for (const auto& id : ids_from(first, *topic)) {
+  const auto ids = ids_from(first, *topic);
+  std::vector<Pending<>> closing;
+  for (const auto& id : ids) {
     auto& owner = partitions_.owner_of(id.topic, id.partition);
     auto make = [&owner, id] { return close_on(owner, id); };
-    auto closed = co_await run_on(owner.shard(), std::move(make));
-    if (!closed) {
-      parts_.log.warning("a partition that is being deleted did not close cleanly",
-                         {{"partition", to_string(id)}, {"error", to_string(closed.error())}});
-    }
+    closing.push_back(start(parts_.environment.control(), run_on(owner.shard(), std::move(make))));
+  }
+  for (std::size_t at = 0; at < ids.size(); ++at) {
+    const auto closed = co_await closing[at];
+    if (closed) continue;
+    parts_.log.warning("a partition that is being deleted did not close cleanly",
+                       {{"partition", to_string(ids[at])}, {"error", to_string(closed.error())}});
   }
   co_return {};
 }
@@ -127,13 +131,20 @@ Task<> TopicAdmin::close(std::shared_ptr<const TopicState> topic, std::int32_t f
 // A log that another topic of this name has left, when metadata was lost, stays.
 Task<> TopicAdmin::remove_logs(std::shared_ptr<const TopicState> topic, std::int32_t first) {
   MR_CO_TRY(const auto logs, co_await parts_.storage.list());
+  std::vector<Pending<>> removing;
   for (const auto& log : logs) {
     if (log.partition.topic != topic->name || log.partition.partition < first) continue;
     if (!log.topic_id.is_none() && log.topic_id != topic->id) continue;
-    auto removed = co_await parts_.storage.remove(log.partition);
-    if (!removed && removed.error().code != Errc::not_found) co_return removed.error();
+    auto task = parts_.storage.remove(log.partition);
+    removing.push_back(start(parts_.environment.control(), std::move(task)));
   }
-  co_return {};
+  Result<> first_failure;
+  for (auto& one : removing) {
+    auto removed = co_await one;
+    if (removed || removed.error().code == Errc::not_found) continue;
+    if (first_failure) first_failure = std::move(removed);
+  }
+  co_return first_failure;
 }
 
 // The last two steps of a deletion, which a start repeats if a crash came between them.
