@@ -1,6 +1,4 @@
 // Fetch sessions (KIP-227) as clients see them.
-#include <millrace/error_code.h>
-
 #include "broker_fixture.h"
 
 namespace millrace::kernel {
@@ -119,7 +117,7 @@ TEST_F(FetchSessionTest, ContinuesOverAnyConnectionOfTheBroker) {
 }
 
 // KAFKA-13079, KAFKA-17102.
-TEST_F(FetchSessionTest, ForgottenPartitionsAreNotServed) {
+TEST_F(FetchSessionTest, P07_ForgottenPartitionsAreNotServed) {
   create("orders", 3);
   ASSERT_TRUE(produce(0, produce_request("orders", {0, 1, 2}, "x")));
   const auto id = open({0, 1, 2});
@@ -155,7 +153,7 @@ TEST_F(FetchSessionTest, WrongIdsAndEpochsAreRefused) {
   EXPECT_EQ(fetch(0, next(id, 2))->error, ErrorCode::none);
 }
 
-TEST_F(FetchSessionTest, FromNamesToIdsWithinASessionIsRefused) {
+TEST_F(FetchSessionTest, P07_FromNamesToIdsWithinASessionIsRefused) {
   create("orders", 1);
   const auto id = open({0});
   auto by_id = next(id, 1, {0});
@@ -179,7 +177,7 @@ TEST_F(FetchSessionTest, EpochMinusOneEndsASession) {
 }
 
 // librdkafka#4806: an id that is not known must not be an error for ever.
-TEST_F(FetchSessionTest, UnknownTopicIdsAreAnsweredByPartition) {
+TEST_F(FetchSessionTest, P05_UnknownTopicIdsAreAnsweredByPartition) {
   create("orders", 1);
   create("deleted", 1);
   const std::vector<Uuid> ids{Uuid{}, node_.random().uuid(), id_of("deleted"), id_of("orders")};

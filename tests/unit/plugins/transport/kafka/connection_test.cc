@@ -191,7 +191,6 @@ INSTANTIATE_TEST_SUITE_P(
                       Garbage{"\0\x10\0\x01\0\x12\0\0"sv, "a request size of 1048577"},
                       Garbage{"\0\x0f\xff\xff\x27\x0f\0\0"sv, "API key 9999 is not served"},
                       Garbage{"\0\x0f\xff\xff\0\x03\0\x63"sv, "Metadata version 99"},
-                      Garbage{"\0\x0f\xff\xff\0\x01\0\x03"sv, "Fetch version 3 is not served"},
                       Garbage{"\0\0\0\x0a\0\x03\0\x01\0\0\0\x01\0\x20"sv, "client_id"}));
 
 TEST_F(ConnectionTest, AnswersEarlierRequestsBeforeItEndsForAnUnknownOne) {
