@@ -92,7 +92,7 @@ def test_a_checkpoint_that_cannot_be_read_costs_no_record(stored, name):
 def test_a_damaged_journal_is_refused_and_left_as_it_is(stored):
     journal = stored.folder / "data" / "coordination" / "journal"
     content = bytearray(journal.read_bytes())
-    content[9] ^= 1  # in the first of several entries; the last one could have been torn
+    content[16 + 9] ^= 1  # behind the header, in the first of several entries
     journal.write_bytes(content)
     with pytest.raises(AssertionError, match="code 65"):
         stored.start()

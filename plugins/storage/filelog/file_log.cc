@@ -14,6 +14,9 @@ namespace {
 // How far behind a read's limit in bytes its end may be looked for: an index interval, and heads.
 constexpr std::uint64_t scan_margin_bytes = 65'536;
 
+// Each range that a reader holds keeps a file open.
+constexpr std::size_t ranges_per_read_max = 64;
+
 Error out_of_range(const std::string& folder, std::string_view what, Offset offset, Offset start,
                    Offset end) {
   return {Errc::out_of_range, say(folder, ": ", what, " offset ", offset.value, "; the log has ",
@@ -154,6 +157,7 @@ Task<Payload> FileLog::read(ReadRequest request) {
     MR_CO_TRY(const auto found, co_await find_and_bring_in(plan));
     payload.add(FileRange{plan.file, found.position, found.bytes});
     if (!found.to_end || payload.size() >= request.bytes_max) break;
+    if (payload.parts().size() >= ranges_per_read_max) break;
     const auto next = std::ranges::upper_bound(segments_, segment->base(), {},
                                                [](const auto& other) { return other->base(); });
     if (next == segments_.end()) break;
@@ -260,18 +264,13 @@ Task<> FileLog::flush_all() {
 Task<> FileLog::sync_all(std::vector<SyncPlan> plans) {
   auto lost = std::make_shared<std::atomic<bool>>(false);
   auto work = [&files = host_.environment.files(), plans = std::move(plans), lost,
-               give_up = give_up_, name = folder_,
-               folder = std::exchange(folder_changed_, false) ? folder_ : ""]() -> Result<> {
-    for (const auto& plan : plans) {
-      if (*give_up) return Error{Errc::cancelled, name + ": closed before all of it was on disk"};
-      MR_CHECK(write_indexes(files, plan));
-      auto synced = sync_log(files, plan);
-      if (!synced) {
-        *lost = true;
-        return synced;
-      }
-    }
-    return folder.empty() ? Result<>() : files.sync_folder(folder);
+               give_up = give_up_, folder = folder_,
+               folder_changed = std::exchange(folder_changed_, false)]() mutable -> Result<> {
+    SyncProgress progress{*give_up};
+    auto done = carry_out(files, folder, plans, progress);
+    *lost = progress.records_failed;
+    if (done && folder_changed) done = files.sync_folder(folder);
+    return done;
   };
   auto result = co_await on_worker(host_.environment.workers(), std::move(work));
   if (*lost) failed_ = result.error();

@@ -270,13 +270,19 @@ Result<> Recovery::settle() {
   log_.checked_from = std::min(log_.checked_from, log_.end);
   log_.as_closed = request_.clean && log_.bytes_cut == 0 && log_.segments.back()->indexed();
   // What was read may still be in the page cache alone.
+  std::vector<std::shared_ptr<Segment>> dirty;
+  std::vector<SyncPlan> plans;
   for (const auto& segment : log_.segments) {
     if (!segment->dirty()) continue;
-    const auto plan = segment->plan_sync();
-    MR_CHECK(write_indexes(files_, plan));
-    MR_CHECK(sync_log(files_, plan));
-    segment->synced(plan);
-    segment->set_dirty(false);
+    dirty.push_back(segment);
+    plans.push_back(segment->plan_sync());
+  }
+  const std::atomic<bool> never = false;
+  SyncProgress progress{never};
+  MR_CHECK(carry_out(files_, folder_, plans, progress));
+  for (std::size_t at = 0; at < dirty.size(); ++at) {
+    dirty[at]->synced(plans[at]);
+    dirty[at]->set_dirty(false);
   }
   return {};
 }

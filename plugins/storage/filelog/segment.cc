@@ -15,14 +15,16 @@ namespace {
 constexpr std::int64_t relative_offset_max = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint64_t segment_bytes_max = std::numeric_limits<std::int32_t>::max();
 
+// More files than these are not synced one by one.
+constexpr std::size_t plans_one_by_one_max = 16;
+
 Result<> write_rows(FileSystem& files, const std::string& path, std::uint64_t at, Bytes rows,
-                    bool complete) {
-  if (rows.empty() && !complete) return {};
+                    const SyncPlan& plan) {
+  if (rows.empty() && !plan.complete) return {};
   MR_TRY(auto file, files.open(path, OpenMode::create));
   if (!rows.empty()) MR_CHECK(file->write_at(at, std::span(&rows, 1)));
-  if (!complete) return {};
-  MR_CHECK(file->truncate(at + rows.size()));
-  return file->sync();
+  if (plan.complete) MR_CHECK(file->truncate(at + rows.size()));
+  return plan.durable_rows ? file->sync() : Result<>();
 }
 
 Result<> cut_file(FileSystem& files, const std::string& path, std::uint64_t size) {
@@ -81,9 +83,9 @@ Result<FoundRange> find_range(const ReadPlan& plan) {
 
 Result<> write_indexes(FileSystem& files, const SyncPlan& plan) {
   MR_CHECK(write_rows(files, plan.offset_index_path, plan.offset_rows_from * OffsetIndex::row_bytes,
-                      plan.offset_rows, plan.complete));
+                      plan.offset_rows, plan));
   return write_rows(files, plan.time_index_path, plan.time_rows_from * TimeIndex::row_bytes,
-                    plan.time_rows, plan.complete);
+                    plan.time_rows, plan);
 }
 
 Result<> sync_log(FileSystem& files, const SyncPlan& plan) {
@@ -92,6 +94,29 @@ Result<> sync_log(FileSystem& files, const SyncPlan& plan) {
     MR_TRY(log, files.open(plan.log_path, OpenMode::write));
   }
   return log->sync();
+}
+
+Result<> carry_out(FileSystem& files, const std::string& folder, std::span<SyncPlan> plans,
+                   SyncProgress& progress) {
+  const auto check_patience = [&]() -> Result<> {
+    if (!progress.give_up) return {};
+    return Error{Errc::cancelled, folder + ": closed before all of it was on disk"};
+  };
+  const bool together = plans.size() > plans_one_by_one_max;
+  for (auto& plan : plans) {
+    MR_CHECK(check_patience());
+    if (together) plan.durable_rows = false;
+    MR_CHECK(write_indexes(files, plan));
+  }
+  if (together) MR_CHECK(files.sync_all(folder));
+  for (const auto& plan : plans) {
+    MR_CHECK(check_patience());
+    // After a sync of all there is little left to do, but to learn of writes that failed before.
+    auto synced = sync_log(files, plan);
+    progress.records_failed = !synced;
+    MR_CHECK(std::move(synced));
+  }
+  return {};
 }
 
 // ---- opening ----
@@ -150,8 +175,9 @@ Result<std::shared_ptr<Segment>> Segment::load(FileSystem& files, const SegmentS
   segment->complete(source.next);
   const bool as_stored = segment->indexes_sound_ && segment->offsets_.rows().size() == rows &&
                          segment->times_.rows().size() == time_rows;
-  // A cache that cannot be written is rebuilt the next time.
-  const auto plan = segment->plan_sync();
+  // A cache that cannot be written, or that a crash takes, is rebuilt the next time.
+  auto plan = segment->plan_sync();
+  plan.durable_rows = false;
   if (as_stored || write_indexes(files, plan)) segment->synced(plan);
   segment->dirty_ = false;
   return segment;
@@ -440,7 +466,8 @@ SyncPlan Segment::plan_sync() const {
           .time_rows_from = time_rows_written_,
           .offset_rows = offsets_.encode(offset_rows_written_),
           .time_rows = times_.encode(time_rows_written_),
-          .complete = complete_};
+          .complete = complete_,
+          .durable_rows = complete_};
 }
 
 void Segment::synced(const SyncPlan& plan) {

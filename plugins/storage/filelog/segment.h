@@ -2,6 +2,7 @@
 // what changes a segment runs on the partition's shard.
 #pragma once
 
+#include <atomic>
 #include <list>
 #include <memory>
 #include <optional>
@@ -64,12 +65,23 @@ struct SyncPlan {
   std::size_t time_rows_from = 0;
   std::vector<std::byte> offset_rows;
   std::vector<std::byte> time_rows;
-  bool complete = false;  ///< no rows will follow: cut what stands behind them, and sync them too
+  bool complete = false;      ///< no rows will follow: what stands behind them is cut off
+  bool durable_rows = false;  ///< the rows are synced too
 };
-/// The rows, which are on stable storage if the plan is of a complete segment.  [a worker]
+/// [a worker]
 Result<> write_indexes(FileSystem& files, const SyncPlan& plan);
 /// The records. After an error it is unknown what is on the disk.  [a worker]
 Result<> sync_log(FileSystem& files, const SyncPlan& plan);
+
+/// What ends a series of plans early, and what it came to.
+struct SyncProgress {
+  const std::atomic<bool>& give_up;
+  bool records_failed = false;  ///< a sync_log() did
+};
+/// All of the plans, whose files are in `folder`. Many are synced with the whole disk at once: one
+/// by one, each would wait for the disk.  [a worker]
+Result<> carry_out(FileSystem& files, const std::string& folder, std::span<SyncPlan> plans,
+                   SyncProgress& progress);
 
 class Segment {
  public:

@@ -27,8 +27,8 @@ struct LogOptions {
 /// Batches to append, offsets and leader epoch already assigned in the header. Header and body are
 /// contiguous on disk: header bytes, then body bytes.
 struct BatchParts {
-  Buffer header;  ///< batch_header_bytes, made fresh by the kernel
-  Buffer body;    ///< a slice of the request's buffer
+  Buffer header;  ///< batch_header_bytes, made fresh by the kernel; none for a message set V0 or V1
+  Buffer body;    ///< a slice of the request's buffer; or a whole message set, offsets in it
   Offset base_offset;
   Offset last_offset;
   Timestamp max_timestamp;
@@ -88,10 +88,10 @@ class PartitionLog {
   virtual Task<> written(Ticket ticket) = 0;
 
   /// Batches from the one containing `from` (or the next after it, in a gap), in order. Whole
-  /// batches; at least one if asked, else as many as fit into bytes_max. Empty at the end.
-  /// Errc::out_of_range outside [start, end]. Completes without suspension when it needs no disk;
-  /// what is not in the page cache is brought in by a worker first. The payload stays readable
-  /// after trim, truncate and remove.
+  /// batches; at least one if asked, else as many as fit into bytes_max (or fewer, where they are
+  /// in very many segments). Empty at the end. Errc::out_of_range outside [start, end]. Completes
+  /// without suspension when it needs no disk; what is not in the page cache is brought in by a
+  /// worker first. The payload stays readable after trim, truncate and remove.
   virtual Task<Payload> read(ReadRequest request) = 0;
 
   /// The first batch whose max timestamp is at or after `time`; the kernel finds the record in it.
