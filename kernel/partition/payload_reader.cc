@@ -28,28 +28,28 @@ Result<> read_part(const Payload::Part& part, std::uint64_t position, MutableByt
                                   std::to_string(range.offset + position + bytes)};
 }
 
-// Reads at rising positions of a payload.
+// Reads at rising positions of a payload. What is read may overlap: an entry may be shorter than
+// the head that is looked at.
 class Cursor {
  public:
   explicit Cursor(const Payload& payload) : parts_(payload.parts()) {}
 
   Result<> read(std::uint64_t position, MutableBytes into) {
-    while (!into.empty()) {
-      while (position - part_start_ >= size_of(parts_[part_at_])) {
-        part_start_ += size_of(parts_[part_at_++]);
-      }
-      const auto within = position - part_start_;
-      const auto bytes = std::min<std::uint64_t>(into.size(), size_of(parts_[part_at_]) - within);
-      MR_CHECK(read_part(parts_[part_at_], within, into.first(bytes)));
+    while (position - part_start_ >= size_of(parts_[part_at_])) {
+      part_start_ += size_of(parts_[part_at_++]);
+    }
+    auto within = position - part_start_;
+    for (auto part = part_at_; !into.empty(); ++part, within = 0) {
+      const auto bytes = std::min<std::uint64_t>(into.size(), size_of(parts_[part]) - within);
+      MR_CHECK(read_part(parts_[part], within, into.first(bytes)));
       into = into.subspan(bytes);
-      position += bytes;
     }
     return {};
   }
 
  private:
   const std::vector<Payload::Part>& parts_;
-  std::size_t part_at_ = 0;
+  std::size_t part_at_ = 0;  // that of the last position
   std::uint64_t part_start_ = 0;
 };
 
