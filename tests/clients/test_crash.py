@@ -47,3 +47,26 @@ def test_sigterm_under_load_is_a_clean_stop_in_time(own_broker, load, topic, ide
     load.finish()
     stored = Confluent(own_broker.address).read_all(topic, PARTITIONS)
     load.assert_all_stored(stored, once=idempotent)
+
+
+def test_R03_no_offset_is_given_twice_while_records_are_deleted(own_broker, load, topic, idempotent):
+    """Everything up to the high watermark is deleted again and again, over kills and clean stops."""
+    for kill in (True, False):
+        for _ in range(10):
+            load.wait_for_acknowledged(200)
+            client = Confluent(own_broker.address)
+            starts = [client.trim(topic, partition, -1) for partition in range(PARTITIONS)]
+            client.close()
+        own_broker.kill() if kill else own_broker.stop()
+        own_broker.start()
+        client = Confluent(own_broker.address)
+        for partition, start in enumerate(starts):
+            assert client.bounds(topic, partition)[0] >= start, "what was deleted stays away"
+        client.close()
+    load.wait_for_acknowledged(200)
+    load.finish()
+    places = [(partition, offset) for partition, offset, _ in load.acknowledged]
+    assert len(set(places)) == len(places), "an offset was given twice"
+    for partition in range(PARTITIONS):
+        offsets = [offset for place, offset in places if place == partition]
+        assert offsets == sorted(offsets)

@@ -1,0 +1,68 @@
+"""What was written stays in the page cache over a kill: the broker that follows reads it without the
+disk."""
+
+import os
+import struct
+from pathlib import Path
+
+import pytest
+
+from harness.broker import Millrace
+from harness.confluent import Confluent
+from harness.records import Record
+from harness.wire import RawConnection
+
+pytestmark = [pytest.mark.fault, pytest.mark.millrace]
+
+BYTES = 1 << 30
+VALUE_BYTES = 900_000
+
+
+@pytest.fixture
+def broker(tmp_path):
+    broker = Millrace(tmp_path / "broker", {"log.segment.bytes": 256 << 20})
+    broker.stop_seconds_max = 60  # all of it goes to the disk then
+    try:
+        yield broker.start()
+        broker.end()
+    finally:
+        broker.close()
+
+
+def bytes_from_disk(broker) -> int:
+    text = Path(f"/proc/{broker.process.pid}/io").read_text()
+    return int(dict(line.split(": ") for line in text.splitlines())["read_bytes"])
+
+
+def last_offset(records: bytes) -> int:
+    """Of the last batch that is all there."""
+    at = offset = 0
+    while at + 61 <= len(records):
+        base, length = struct.unpack_from(">qi", records, at)
+        (delta,) = struct.unpack_from(">i", records, at + 23)
+        at += 12 + length
+        offset = base + delta
+    assert at == len(records)
+    return offset
+
+
+def test_a_gibibyte_is_read_back_without_the_disk_after_a_kill(broker):
+    client = Confluent(broker.address)
+    client.create_topic("orders", 1)
+    client.produce("orders", [Record(b"key", os.urandom(VALUE_BYTES))])
+    with RawConnection(broker.address) as connection:
+        batch = connection.fetch_batches("orders", 0)
+        count = BYTES // len(batch)
+        for _ in range(count - 1):
+            assert connection.produce("orders", 0, batch, 3) == 0
+    broker.kill()
+    broker.start()
+    before = bytes_from_disk(broker)
+    read = offset = 0
+    with RawConnection(broker.address) as connection:
+        while offset < count:
+            records = connection.fetch_batches("orders", 0, offset)
+            read += len(records)
+            offset = last_offset(records) + 1
+    assert read == count * len(batch)
+    assert bytes_from_disk(broker) - before == 0
