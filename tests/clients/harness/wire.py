@@ -57,15 +57,16 @@ class RawConnection:
 
     def ask(self, key: int, version: int, body: bytes) -> bytes:
         """The answer to a request with the header of before flexible versions, without its own."""
+        self.send_request(key, version, body)
+        return self.receive_frame()[4:]
+
+    def send_request(self, key: int, version: int, body: bytes) -> None:
         header = struct.pack(">hhih4s", key, version, 7, 4, b"test")
         self.send(struct.pack(">i", len(header + body)) + header + body)
-        return self.receive_frame()[4:]
 
     def send_fetch(self, topic: str, partition: int, offset: int, wait_ms: int) -> None:
         """Fetch v4 for at least one byte."""
-        body = _fetch_body(4, topic, partition, offset, wait_ms)
-        header = struct.pack(">hhih4s", API_FETCH, 4, 7, 4, b"test")
-        self.send(struct.pack(">i", len(header + body)) + header + body)
+        self.send_request(API_FETCH, 4, _fetch_body(4, topic, partition, offset, wait_ms))
 
     def fetch(
         self, topic: str, partition: int, offset: int = 0, version: int = 4
@@ -88,16 +89,31 @@ class RawConnection:
         assert error == 0, error
         return records
 
-    def produce(self, topic: str, partition: int, records: bytes, version: int) -> int:
-        """The error of Produce v3 to v8 with these batches, for acks=all."""
+    def send_produce(self, topic: str, partition: int, records: bytes, version: int) -> None:
+        """Produce v3 to v8 with these batches, for acks=all."""
         name = topic.encode()
         body = struct.pack(">hhi", -1, -1, 10_000)
         body += struct.pack(f">ih{len(name)}s", 1, len(name), name)
         body += struct.pack(">iii", 1, partition, len(records)) + records
-        answer = self.ask(API_PRODUCE, version, body)
-        index, error = struct.unpack_from(">ih", answer, 4 + 2 + len(name) + 4)
+        self.send_request(API_PRODUCE, version, body)
+
+    def receive_produced(self, topic: str, partition: int) -> tuple[int, int]:
+        """Error and base offset."""
+        answer = self.receive_frame()[4:]
+        index, error, offset = struct.unpack_from(">ihq", answer, 4 + 2 + len(topic.encode()) + 4)
         assert index == partition
-        return error
+        return error, offset
+
+    def produce_at(
+        self, topic: str, partition: int, records: bytes, version: int
+    ) -> tuple[int, int]:
+        """Error and base offset of Produce v3 to v8 with these batches, for acks=all."""
+        self.send_produce(topic, partition, records, version)
+        return self.receive_produced(topic, partition)
+
+    def produce(self, topic: str, partition: int, records: bytes, version: int) -> int:
+        """The error alone."""
+        return self.produce_at(topic, partition, records, version)[0]
 
     def closed_by_broker(self) -> bool:
         """True once the broker closed the connection without sending a byte; False if it sends one
