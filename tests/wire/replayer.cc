@@ -50,7 +50,7 @@ class Replay {
     std::unique_ptr<Link> link;       // none: could not be made, or has ended
     std::deque<std::size_t> awaited;  // requests sent, not answered yet
     bool client_closed = false;
-    bool refusal_skipped = false;  // what the recorded broker hung up on was not sent
+    bool skipped = false;  // something was not sent, so what followed from it cannot be expected
   };
 
   void step(std::size_t at) {
@@ -77,7 +77,7 @@ class Replay {
   void send(std::size_t at, Connection& connection) {
     const auto& event = session_.events[at];
     if (auto reason = why_skipped(event); !reason.empty()) {
-      if (!event.partner) connection.refusal_skipped = true;
+      connection.skipped = true;
       outcome_.skipped.push_back(event.label() + ": " + reason);
       skipped_.insert(at);
       return;
@@ -182,7 +182,7 @@ class Replay {
 
   void await_close(const Event& event, Connection& connection) {
     if (connection.client_closed || !connection.link) return;
-    if (connection.refusal_skipped) return connection.link.reset();
+    if (connection.skipped) return connection.link.reset();
     const auto frame = connection.link->receive(close_wait_max);
     connection.link.reset();
     if (!frame && frame.error().code == Errc::closed) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every message of tests/golden/protocol has a schema text in sdk/kafka/schema, and the text says of
-each field what Kafka's own schema says: type, versions, nullability, tag, default, ignorable.
+"""Every message of tests/golden/protocol has a schema text in sdk/kafka/schema, and the text says
+of each field what Kafka's own schema says: type, versions, nullability, tag, default, ignorable.
 
 usage: schema_facts_test.py REPOSITORY
 """
@@ -81,7 +81,7 @@ class Checker:
             row, rows = rows[0], rows[1:]
             self.check_field(f"{where}.{field.name}", message, field, present, row)
             inner, rows = split_deeper(rows, depth)
-            # Kafka's description of a struct that is used twice stands at one of the places, or both.
+            # A struct that is used twice is described by Kafka at one of the places, or at both.
             if inner and field.struct:
                 place = f"{where}.{field.name}"
                 left = self.check_fields(place, message, field.struct, present, inner, depth + 1)

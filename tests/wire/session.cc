@@ -88,6 +88,9 @@ void pair_up(std::vector<Event>& events) {
 }  // namespace
 
 std::string Event::label() const {
+  if (kind != Kind::request && kind != Kind::answer) {
+    return std::to_string(number) + " connection " + std::to_string(connection);
+  }
   const auto* api = kafka::find_api(key);
   auto text = std::to_string(number) + " " +
               (api   ? std::string(api->name)
