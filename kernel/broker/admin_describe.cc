@@ -89,7 +89,8 @@ Task<std::vector<SizeFound>> sizes_on(ShardState& state, std::optional<Wanted> w
                       .high_watermark = offsets.high_watermark,
                       .end = offsets.end,
                       .appended_bytes = partition->traffic().appended_bytes,
-                      .read_bytes = partition->traffic().read_bytes}});
+                      .read_bytes = partition->traffic().read_bytes,
+                      .failing = partition->failing()}});
   }
   co_return std::move(found);
 }

@@ -89,6 +89,9 @@ class Partition {
   /// Everything below it is on stable storage.
   Offset recovery_point() const noexcept { return log_->bounds().recovery_point; }
   const PartitionTraffic& traffic() const noexcept { return traffic_; }
+  /// The storage refused the last append (the disk is full, say), or a write was lost and the log
+  /// takes no more.
+  bool failing() const noexcept { return append_failed_ || write_failed_; }
 
   /// Validates and appends. `dispatched` resolves when the batches' place is fixed (or the request
   /// is refused); `done` when the acknowledgement that `acks` asks for may be given: written, and
@@ -205,7 +208,8 @@ class Partition {
   Offset high_watermark_;
   bool high_watermark_held_ = false;
   bool closing_ = false;
-  bool write_failed_ = false;  // a write was lost after it had been given offsets
+  bool append_failed_ = false;  // the last one
+  bool write_failed_ = false;   // a write was lost after it had been given offsets
 
   std::deque<Queued> queue_;
   bool draining_ = false;

@@ -147,6 +147,7 @@ Checked<Partition::Appended> Partition::append_new(const std::vector<ReadyBatch>
   const auto base = log_->bounds().end;
   const auto parts = place(batches, base);
   const auto ticket = log_->append(parts);
+  append_failed_ = !ticket;
   if (!ticket) {
     host_.log.error("append failed",
                     {{"partition", to_string(id_)}, {"error", to_string(ticket.error())}});

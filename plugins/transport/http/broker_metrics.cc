@@ -146,7 +146,40 @@ Task<std::vector<MetricFamily>> log_metrics(Exchange& exchange) {
   const auto& services = exchange.services;
   auto asking = services.broker.admin().describe_log_folders(exchange.session, std::nullopt);
   MR_CO_TRY(const auto folders, co_await std::move(asking));
-  co_return log_metrics(folders, services.settings.partition_series_max);
+  auto families = log_metrics(folders, services.settings.partition_series_max);
+  auto searching = find_trouble(exchange);
+  MR_CO_TRY(const auto trouble, co_await std::move(searching));
+  auto offline = gauge("millrace_partitions_offline", "Partitions whose log could not be opened");
+  add_up(offline, {}, static_cast<double>(trouble.offline.size()));
+  auto failing = gauge("millrace_partitions_failing", "Partitions that refused the last append");
+  add_up(failing, {}, static_cast<double>(trouble.failing.size()));
+  families.push_back(std::move(offline));
+  families.push_back(std::move(failing));
+  co_return families;
+}
+
+Task<Trouble> find_trouble(Exchange& exchange) {
+  auto& broker = exchange.services.broker;
+  Trouble trouble;
+  auto asking = broker.metadata(exchange.session, {});
+  MR_CO_TRY(const auto answer, co_await std::move(asking));
+  for (const auto& topic : answer.topics) {
+    for (const auto& partition : topic.partitions) {
+      if (partition.leader >= 0) continue;
+      trouble.offline.push_back(to_string(TopicPartition{topic.topic.name, partition.partition}));
+    }
+  }
+  auto looking = broker.admin().describe_log_folders(exchange.session, std::nullopt);
+  MR_CO_TRY(const auto folders, co_await std::move(looking));
+  for (const auto& folder : folders) {
+    for (const auto& topic : folder.topics) {
+      for (const auto& size : topic.partitions) {
+        if (!size.failing) continue;
+        trouble.failing.push_back(to_string(TopicPartition{topic.topic, size.partition}));
+      }
+    }
+  }
+  co_return trouble;
 }
 
 }  // namespace millrace::http_transport

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include <millrace/admin.h>
@@ -21,5 +22,13 @@ Task<std::vector<MetricFamily>> log_metrics(Exchange& exchange);
 /// summed up, then all of them.
 std::vector<MetricFamily> log_metrics(const std::vector<LogFolder>& folders,
                                       std::size_t series_max);
+
+/// What does not work. Partitions are named "topic-3".
+struct Trouble {
+  std::vector<std::string> offline;  ///< partitions whose log could not be opened
+  std::vector<std::string> failing;  ///< partitions that take no records
+  bool none() const noexcept { return offline.empty() && failing.empty(); }
+};
+Task<Trouble> find_trouble(Exchange& exchange);
 
 }  // namespace millrace::http_transport

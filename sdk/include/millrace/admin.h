@@ -114,6 +114,7 @@ struct PartitionSize {
   // since this broker opened the log
   std::uint64_t appended_bytes = 0;
   std::uint64_t read_bytes = 0;  ///< for clients
+  bool failing = false;          ///< the last append did not reach the log
 };
 struct TopicSizes {
   std::string topic;

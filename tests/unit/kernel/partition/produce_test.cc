@@ -105,10 +105,12 @@ TEST_F(ProduceTest, ARefusedWriteLeavesThePartitionAsItWas) {
   const BatchSpec spec{.producer_id = 1, .producer_epoch = 0, .base_sequence = 0};
   storage.stored.append_error = Error{Errc::io, "disk full"};
   EXPECT_EQ(produce(batch(spec)).error, ErrorCode::kafka_storage_error);
+  EXPECT_TRUE(partition->failing());
   storage.stored.append_error.reset();
   const auto retried = produce(batch(spec));
   EXPECT_EQ(retried.error, ErrorCode::none) << retried.message;
   EXPECT_EQ(retried.base_offset, Offset{0});
+  EXPECT_FALSE(partition->failing());
 }
 
 TEST_F(ProduceTest, AfterALostWriteTheLogTakesNoMore) {
@@ -117,6 +119,7 @@ TEST_F(ProduceTest, AfterALostWriteTheLogTakesNoMore) {
   EXPECT_EQ(produce(batch()).error, ErrorCode::kafka_storage_error);
   storage.stored.written_error.reset();
   EXPECT_EQ(produce(batch()).error, ErrorCode::kafka_storage_error);
+  EXPECT_TRUE(partition->failing());
   EXPECT_EQ(partition->offsets().high_watermark, Offset{0});
 }
 

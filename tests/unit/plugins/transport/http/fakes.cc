@@ -13,12 +13,15 @@ Call<T> unused_call() {
   return {Pending<>::ready(unused()), Pending<T>::ready(unused())};
 }
 
-TopicInfo info_of(const std::string& name, int partitions) {
+TopicInfo info_of(const std::string& name, int partitions, const TopicPartition& offline) {
   TopicInfo topic{.topic = {name, {}}};
   topic.topic.id.bytes.fill(1);
   for (int at = 0; at < partitions; ++at) {
-    topic.partitions.push_back(
-        {.partition = at, .leader = 1, .leader_epoch = Epoch{0}, .replicas = {1}, .in_sync = {1}});
+    topic.partitions.push_back({.partition = at,
+                                .leader = offline == TopicPartition{name, at} ? -1 : 1,
+                                .leader_epoch = Epoch{0},
+                                .replicas = {1},
+                                .in_sync = {1}});
   }
   return topic;
 }
@@ -146,14 +149,14 @@ Task<MetadataAnswer> FakeBroker::metadata(Session&, MetadataRequest request) {
                         .controller_id = 1};
   if (!request.topics) {
     for (const auto& [name, partitions] : topics) {
-      answer.topics.push_back(info_of(name, partitions));
+      answer.topics.push_back(info_of(name, partitions, offline));
     }
     co_return answer;
   }
   for (const auto& wanted : *request.topics) {
     const auto found = topics.find(wanted.name);
     if (found != topics.end()) {
-      answer.topics.push_back(info_of(found->first, found->second));
+      answer.topics.push_back(info_of(found->first, found->second, offline));
     } else {
       answer.topics.push_back({.error = ErrorCode::unknown_topic_or_partition, .topic = wanted});
     }

@@ -85,6 +85,7 @@ class FakeBroker final : public Broker {
   FakeAdmin admin_calls;
   FakeConfigs config_calls;
   std::map<std::string, int> topics;  ///< partitions by name
+  TopicPartition offline;             ///< has no leader
   bool stopping = false;              ///< calls fail
   bool slow = false;                  ///< metadata takes an hour
 

@@ -22,6 +22,22 @@ TEST_F(ServerTest, HealthFollowsTheBroker) {
   const auto ok = ask("GET", "/healthz");
   EXPECT_EQ(status_of(ok), 200);
   EXPECT_EQ(body_of(ok), "{\"status\":\"ok\"}\n");
+  broker.topics = {{"orders", 3}};
+  broker.admin_calls.folders = {
+      {.path = "/data", .topics = {{"orders", {{.partition = 1, .failing = true}}}}}};
+  broker.offline = {"orders", 2};
+  const auto degraded = ask("GET", "/healthz");
+  EXPECT_EQ(status_of(degraded), 503);
+  EXPECT_EQ(body_of(degraded),
+            R"({"status":"degraded","offline":{"count":1,"partitions":["orders-2"]},)"
+            R"("failing":{"count":1,"partitions":["orders-1"]}})"
+            "\n");
+  EXPECT_THAT(ask("GET", "/metrics"), HasSubstr("\nmillrace_partitions_offline 1\n"));
+  EXPECT_THAT(ask("GET", "/metrics"), HasSubstr("\nmillrace_partitions_failing 1\n"));
+  broker.slow = true;
+  EXPECT_EQ(body_of(ask("GET", "/healthz")), "{\"status\":\"slow\"}\n");
+  broker.stopping = true;
+  EXPECT_EQ(body_of(ask("GET", "/healthz")), "{\"status\":\"stopping\"}\n");
   broker.operations.now = Operations::State::starting;
   const auto starting = ask("GET", "/healthz");
   EXPECT_EQ(status_of(starting), 503);
