@@ -135,6 +135,12 @@ Result<> PosixFileSystem::sync_folder(const std::string& folder) {
   return system_error(errno, "sync folder " + folder);
 }
 
+Result<> PosixFileSystem::sync_all(const std::string& folder) {
+  MR_TRY(const auto opened, open_file(folder, O_RDONLY | O_DIRECTORY));
+  if (::syncfs(opened->descriptor()) == 0) return {};
+  return system_error(errno, "sync the file system of " + folder);
+}
+
 Result<std::unique_ptr<FileSystem::Lock>> PosixFileSystem::lock(const std::string& path) {
   MR_TRY(auto file, open_file(path, O_RDWR | O_CREAT));
   if (::flock(file->descriptor(), LOCK_EX | LOCK_NB) != 0) {

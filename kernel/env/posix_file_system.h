@@ -21,6 +21,8 @@ class PosixFileSystem final : public FileSystem {
   /// conflict too.
   Result<std::unique_ptr<Lock>> lock(const std::string& path) override;
   Result<SpaceInfo> space(const std::string& path) override;
+  /// syncfs(2).
+  Result<> sync_all(const std::string& folder) override;
 };
 
 }  // namespace millrace::kernel

@@ -78,6 +78,10 @@ struct SimInode {
     durable_entries = entries;
     unsynced_entries.clear();
   }
+  void sync_all() {
+    sync();
+    for (const auto& [name, entry] : entries) entry->sync_all();
+  }
   void remove_all() {
     while (!entries.empty()) {
       const auto [name, entry] = *entries.begin();
@@ -400,6 +404,15 @@ Result<> SimDisk::sync_folder(const std::string& folder) {
   note("sync folder " + folder);
   if (syncs_fail_) return Error{Errc::io, "sync " + folder + ": the simulated disk failed"};
   inode->sync();
+  return {};
+}
+
+Result<> SimDisk::sync_all(const std::string& folder) {
+  MR_CHECK(begin_change());
+  MR_CHECK(find(folder));
+  note("sync all " + folder);
+  if (syncs_fail_) return Error{Errc::io, "sync all " + folder + ": the simulated disk failed"};
+  root_->sync_all();
   return {};
 }
 

@@ -149,6 +149,9 @@ class FileSystem {
   /// Errc::conflict, naming the owner's process id, when another process holds it.
   virtual Result<std::unique_ptr<Lock>> lock(const std::string& path) = 0;
   virtual Result<SpaceInfo> space(const std::string& path) = 0;
+  /// Makes everything durable that was written so far on the disk that holds `folder`, names too:
+  /// for many files one call instead of one each.
+  virtual Result<> sync_all(const std::string& folder) = 0;
 };
 
 /// The whole content of a small file.

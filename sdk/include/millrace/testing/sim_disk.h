@@ -34,6 +34,7 @@ class SimDisk final : public FileSystem {
   Result<> sync_folder(const std::string& folder) override;
   Result<std::unique_ptr<Lock>> lock(const std::string& path) override;
   Result<SpaceInfo> space(const std::string& path) override;
+  Result<> sync_all(const std::string& folder) override;
 
   /// The power goes. Until restart() every call fails with Errc::io; files opened before fail for
   /// ever, and locks are gone.

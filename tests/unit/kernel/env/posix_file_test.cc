@@ -181,6 +181,12 @@ TEST_F(PosixFileTest, MakesFoldersOnTheWayAndTwice) {
   EXPECT_FALSE(files_.make_folders(folder_ / "file/below"));
 }
 
+TEST_F(PosixFileTest, SyncsTheWholeDiskThatHoldsAFolder) {
+  ASSERT_TRUE(write(*create("new"), 0, "new"));
+  EXPECT_TRUE(files_.sync_all(folder_.path()));
+  EXPECT_EQ(files_.sync_all(folder_ / "absent").error().code, Errc::not_found);
+}
+
 TEST_F(PosixFileTest, RenamesOverWhatIsThere) {
   ASSERT_TRUE(write(*create("new"), 0, "new"));
   ASSERT_TRUE(write(*create("old"), 0, "old"));

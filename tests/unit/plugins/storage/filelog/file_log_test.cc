@@ -215,6 +215,28 @@ TEST_F(FileLogTest, ACloseThatNobodyWaitsForEndsWithoutTheDisk) {
   EXPECT_TRUE(subject_.run(opened->log->close()));
 }
 
+TEST_F(FileLogTest, ManySegmentsAreSyncedTogether) {
+  auto& log = open();
+  std::string appended;
+  for (int at = 0; at < 40; ++at) {
+    appended += append_batch(log, 3).text();
+    ASSERT_TRUE(log.roll());
+  }
+  subject_.close(log_);
+  const auto& lines = subject_.world().trace().lines();
+  const auto count = [&lines](std::string_view what) {
+    return std::ranges::count_if(lines, [&](const auto& line) { return line.contains(what); });
+  };
+  EXPECT_GE(count("sync all /data/orders-0"), 1);
+  EXPECT_LE(count("sync /data/orders-0/00000000000000000090.index"), 0);
+  subject_.node().crash();
+  subject_.node().restart();
+  subject_.restart();
+  subject_.lock();
+  open();
+  EXPECT_EQ(read_all(), appended);
+}
+
 TEST_F(FileLogTest, FlushesThatWaitShareOne) {
   auto& log = open();
   append_batch(log, 3);
