@@ -9,16 +9,20 @@ die() {
   exit 1
 }
 
-# packages_of GROUP...: the package names of these groups, one a line.
+# packages_of GROUP...: a line for each package of these groups: its name, and the command it is for if
+# packages.txt names one.
 packages_of() {
-  awk -v groups=" $* " '$1 !~ /^#/ && NF == 2 && index(groups, " " $1 " ") { print $2 }' \
+  awk -v groups=" $* " '$1 !~ /^#/ && NF >= 2 && index(groups, " " $1 " ") { print $2, $3 }' \
     "$root/packaging/lib/packages.txt"
 }
 
-# missing_packages GROUP...: those of them that are not installed.
+# missing_packages GROUP...: those of them that are not installed, and whose command is not there either.
 missing_packages() {
-  local package
-  packages_of "$@" | while read -r package; do
+  local package for_command
+  packages_of "$@" | while read -r package for_command; do
+    if [ -n "$for_command" ] && command -v "$for_command" >/dev/null; then
+      continue
+    fi
     # shellcheck disable=SC2016  # the format is dpkg's, not the shell's
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
       echo "$package"

@@ -70,7 +70,7 @@ def missing_ability(item) -> tuple[str, str] | None:
     for ability in needed:
         assert ability in ABILITIES or ability in CODECS, f"{item.nodeid}: no ability {ability}"
     codecs = [params["codec"]] if "codec" in params else []
-    if params.get("in_flight") is not None:
+    if params.get("in_flight"):
         needed.append("in-flight")
     for wanted in needed + codecs:
         if wanted not in KINDS[name].abilities and wanted not in KINDS[name].codecs:

@@ -9,7 +9,7 @@ RECORDS = 2000
 
 
 @pytest.mark.needs("idempotence")
-@pytest.mark.parametrize("in_flight", [None, 1, 2, 3, 4, 5])
+@pytest.mark.parametrize("in_flight", [None, 1, 2, 3, 4, 5])  # None: what the client does itself
 def test_each_record_is_stored_once_and_in_order(client, topic, in_flight):
     client.create_topic(topic, PARTITIONS)
     sent = numbered_records(RECORDS, headers=client.fixed_headers)

@@ -99,7 +99,7 @@ def test_a_bad_adjustment_is_refused_and_changes_nothing(client, topic, name, va
     assert client.describe(topic) == before
 
 
-@pytest.mark.needs("configs", "alter")
+@pytest.mark.needs("configs", "alter", "refusals")
 @pytest.mark.parametrize(("name", "value"), BAD)
 def test_a_bad_replacement_is_refused_and_changes_nothing(client, topic, name, value):
     client.create_topic(topic, 1, {"segment.bytes": "2000000"})

@@ -24,7 +24,7 @@ def test_reading_starts_where_trimming_ended(client, clients, topic, records):
     assert client.trim(topic, 0, 47) == 47
     for reader in clients.readers():
         assert reader.bounds(topic, 0) == (47, COUNT)
-        assert reader.read(topic, 0) == records[47:]
+        assert reader.read(topic, 0) == reader.seen(records[47:])
     assert client.trim(topic, 0, 30) == 47, "what is gone does not come back"
 
 

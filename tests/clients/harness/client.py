@@ -24,7 +24,8 @@ ABILITIES = {
     "by-time": "finds the offset of a time",
     "follow": "one consumer reads partitions that change meanwhile",
     "idempotence": "an idempotent producer",
-    "in-flight": "a producer that sends so many requests before the first is answered",
+    "in-flight": "... that sends up to five requests before the first is answered",
+    "append-time": "shows the time that the broker gave where the topic says so",
     "quiet-metadata": "asks for a topic without creating it",
     "error-codes": "tells Kafka's number of the error of a failed send",
     "topics": "creates, lists and deletes topics",
@@ -33,6 +34,7 @@ ABILITIES = {
     "configs": "describes settings",
     "synonyms": "... and where each value may come from",
     "alter": "replaces all settings of a topic (AlterConfigs)",
+    "refusals": "... and tells why that was refused",
     "adjust": "changes single settings (IncrementalAlterConfigs)",
 }
 """What not every client can. A test that needs one is left out for the clients without it, and the

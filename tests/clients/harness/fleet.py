@@ -1,5 +1,7 @@
 """Every client the tests know, what it can, and the ones of a run bound to a broker."""
 
+from dataclasses import replace
+
 from harness import programs
 from harness.client import ABILITIES, Client
 from harness.confluent import Confluent
@@ -31,7 +33,7 @@ class Java010(LineClient):
     """Asks for no versions: what it sends is what 0.10 brokers had (Produce 2, Fetch 3)."""
 
     name = "java-0.10"
-    abilities = frozenset({"timestamps", "by-time", "follow", "in-flight", "error-codes"})
+    abilities = frozenset({"timestamps", "append-time", "by-time", "follow", "error-codes"})
     codecs = BEFORE_ZSTD
     fixed_headers = ()
     sees_headers = False
@@ -54,7 +56,14 @@ class KafkaPython(LineClient):
 
 class KafkaPython14(LineClient):
     name = "kafka-python-1.4"
-    abilities = EVERYTHING - {"idempotence", "adjust", "trim", "synonyms", "quiet-metadata"}
+    abilities = EVERYTHING - {
+        "idempotence",
+        "in-flight",
+        "adjust",
+        "trim",
+        "synonyms",
+        "quiet-metadata",
+    }
     codecs = BEFORE_ZSTD
 
     @classmethod
@@ -66,7 +75,7 @@ class KafkaPythonAs010(LineClient):
     """Told that the broker is a 0.10: Produce 2, Fetch 2, messages of format V1."""
 
     name = "kafka-python-as-0.10"
-    abilities = frozenset({"timestamps", "follow", "in-flight", "error-codes"})
+    abilities = frozenset({"timestamps", "append-time", "follow", "error-codes"})
     codecs = BEFORE_ZSTD
     fixed_headers = ()
     sees_headers = False
@@ -81,7 +90,7 @@ class KafkaPythonAs09(KafkaPythonAs010):
     """Produce 1, Fetch 1, messages of format V0."""
 
     name = "kafka-python-as-0.9"
-    abilities = KafkaPythonAs010.abilities - {"timestamps"} | {"timeless"}
+    abilities = frozenset({"timeless", "follow", "error-codes"})
     version = "0.9"
 
 
@@ -103,7 +112,7 @@ class Aiokafka(LineClient):
 
 class FranzGo(LineClient):
     name = "franz-go"
-    abilities = EVERYTHING
+    abilities = EVERYTHING - {"in-flight"}
 
     @classmethod
     def command(cls):
@@ -112,7 +121,7 @@ class FranzGo(LineClient):
 
 class Sarama(LineClient):
     name = "sarama"
-    abilities = EVERYTHING
+    abilities = EVERYTHING - {"in-flight"}
 
     @classmethod
     def command(cls):
@@ -120,10 +129,20 @@ class Sarama(LineClient):
 
 
 class KafkaGo(LineClient):
-    """A reader of it has one partition."""
+    """A reader of it has one partition, shows the sender's time always, and no bytes as null."""
 
     name = "kafka-go"
-    abilities = EVERYTHING - {"idempotence", "in-flight", "follow", "trim", "synonyms"}
+    abilities = EVERYTHING - {
+        "idempotence",
+        "in-flight",
+        "append-time",
+        "follow",
+        "trim",
+        "synonyms",
+    }
+
+    def seen(self, records):
+        return [replace(one, key=one.key or None, value=one.value or None) for one in records]
 
     @classmethod
     def command(cls):
@@ -134,7 +153,7 @@ class KafkaJs(LineClient):
     """The other codecs are packages of others."""
 
     name = "kafkajs"
-    abilities = EVERYTHING - {"adjust"}
+    abilities = EVERYTHING - {"adjust", "in-flight"}
     codecs = ("none", "gzip")
 
     @classmethod
@@ -143,8 +162,10 @@ class KafkaJs(LineClient):
 
 
 class Rust(LineClient):
+    """Takes a refused AlterConfigs for done."""
+
     name = "rust"
-    abilities = EVERYTHING - {"adjust", "synonyms"}
+    abilities = EVERYTHING - {"adjust", "refusals", "synonyms"}
 
     @classmethod
     def command(cls):

@@ -36,7 +36,14 @@ CODE_OF_TEXT = {
 class Kcat(Client):
     name = "kcat"
     abilities = frozenset(
-        {"by-time", "idempotence", "in-flight", "quiet-metadata", "error-codes"}
+        {
+            "append-time",
+            "by-time",
+            "idempotence",
+            "in-flight",
+            "quiet-metadata",
+            "error-codes",
+        }
     )
     fixed_headers = (("origin", b"kcat"), ("trace", b"0af7651916cd43dd"))
 

@@ -97,7 +97,7 @@ def _run(*words: object, cwd: Path | None = None) -> None:
     done = subprocess.run(
         list(map(str, words)),
         cwd=cwd,
-        env={**os.environ, "GOFLAGS": "-buildvcs=false"},
+        env={**os.environ, "GOFLAGS": "-buildvcs=false", "GOTOOLCHAIN": "local"},
         capture_output=True,
         text=True,
         timeout=BUILD_SECONDS_MAX,

@@ -41,6 +41,15 @@ func code(err error) int {
 	return -1
 }
 
+// fresh is a connection that remembers nothing, as every other one does of topics for a while.
+func (c *client) fresh() *kgo.Client {
+	connection, err := kgo.NewClient(kgo.SeedBrokers(c.address))
+	if err != nil {
+		panic(err) // the address was good before
+	}
+	return connection
+}
+
 func deadline() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), lines.Deadline)
 }
@@ -66,14 +75,18 @@ func (c *client) Delete(topic string) error {
 func (c *client) List() ([]string, error) {
 	ctx, cancel := deadline()
 	defer cancel()
-	found, err := c.admin.ListTopics(ctx)
+	connection := c.fresh()
+	defer connection.Close()
+	found, err := kadm.NewClient(connection).ListTopics(ctx)
 	return found.Names(), err
 }
 
 func (c *client) Partitions(topic string) (int, error) {
 	ctx, cancel := deadline()
 	defer cancel()
-	found, err := c.admin.ListTopics(ctx, topic)
+	connection := c.fresh()
+	defer connection.Close()
+	found, err := kadm.NewClient(connection).ListTopics(ctx, topic)
 	if err != nil {
 		return 0, err
 	}
@@ -116,10 +129,7 @@ func (c *client) Describe(kind, name string) ([]lines.Setting, error) {
 		resource.ResourceType = kmsg.ConfigResourceTypeBroker
 	}
 	request.Resources = append(request.Resources, resource)
-	connection, err := kgo.NewClient(kgo.SeedBrokers(c.address))
-	if err != nil {
-		return nil, err
-	}
+	connection := c.fresh()
 	defer connection.Close()
 	answer, err := request.RequestWith(ctx, connection)
 	if err != nil {
@@ -255,10 +265,7 @@ func (c *client) offsetAt(topic string, partition int32, timestamp int64) (int64
 	place.Partition, place.Timestamp = partition, timestamp
 	one.Partitions = append(one.Partitions, place)
 	request.Topics = append(request.Topics, one)
-	connection, err := kgo.NewClient(kgo.SeedBrokers(c.address))
-	if err != nil {
-		return 0, false, err
-	}
+	connection := c.fresh()
 	defer connection.Close()
 	answer, err := request.RequestWith(ctx, connection)
 	if err != nil {
