@@ -32,6 +32,8 @@ class BrokerTest : public ::testing::Test {
     return world_.run(*node_.shards()[shard], std::move(body));
   }
   Session& session(std::size_t shard);
+  /// What the broker keeps its metadata in.
+  Coordination& coordination() { return *coordination_->registered().coordination; }
 
   std::vector<TopicCreated> create(NewTopic topic);
   /// A topic whose partitions 0 and 1 are on different shards; so are any two neighbours.

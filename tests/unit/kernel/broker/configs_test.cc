@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "broker_fixture.h"
+#include "kernel/cluster/znodes.h"
 
 namespace millrace::kernel {
 namespace {
@@ -79,6 +80,27 @@ TEST_F(ConfigsTest, ChangesOutliveARestart) {
   EXPECT_EQ(value_of({topic_type, "orders"}, "segment.bytes"), "2000000");
   EXPECT_EQ(value_of({topic_type, "orders"}, "segment.ms"), "3000");
   EXPECT_EQ(value_of({broker_type, ""}, "log.segment.bytes"), "2000000");
+}
+
+TEST_F(ConfigsTest, WhatIsStoredAndCannotBeUsedKeepsNothingFromStarting) {
+  create("orders", 1);
+  const auto spoil = [this](std::string key, const ConfigMap& configs) {
+    std::vector<Write> writes;
+    writes.push_back({.key = std::move(key), .value = znodes::encode_configs(configs)});
+    return coordination().commit(std::move(writes));
+  };
+  const ConfigMap of_topic{{"retention.ms", "soon"}, {"no.such", "1"}, {"segment.ms", "5000"}};
+  const ConfigMap of_all{{"log.segment.bytes", "large"}, {"no.such", "1"}};
+  ASSERT_TRUE(
+      world_.run(node_.control(), [&] { return spoil(znodes::topic_config("orders"), of_topic); }));
+  ASSERT_TRUE(world_.run(node_.control(),
+                         [&] { return spoil(znodes::broker_config(all_brokers_key), of_all); }));
+  restart();
+  EXPECT_EQ(produced("orders", "value"), ErrorCode::none);
+  EXPECT_EQ(value_of({topic_type, "orders"}, "retention.ms"), "soon");
+  EXPECT_EQ(value_of({topic_type, "orders"}, "no.such"), "1");
+  EXPECT_EQ(value_of({topic_type, "orders"}, "segment.ms"), "5000");
+  EXPECT_EQ(value_of({topic_type, "orders"}, "segment.bytes"), "1073741824");
 }
 
 TEST_F(ConfigsTest, WhatIsOnlyValidatedIsNotDone) {
