@@ -12,8 +12,8 @@
 
 #include <millrace/broker.h>
 
+#include "kernel/broker/fetch_waiter.h"
 #include "kernel/broker/partitions.h"
-#include "kernel/partition/fetch_waiter.h"
 #include "kernel/partition/partition_watch.h"
 
 namespace millrace::kernel {

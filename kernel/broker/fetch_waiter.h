@@ -1,5 +1,5 @@
-// A long poll, seen from the partitions it waits for. The poll lives on its connection's shard;
-// each partition that grows tells it, and all of them together post one wake-up.
+// A long poll, seen from the shards that it waits for. It lives on its own shard; whatever grows
+// tells it, and all together post one wake-up.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,8 @@
 
 namespace millrace::kernel {
 
-/// Shared by the poll and the partitions that it is registered with. `notify` may be called from
-/// any partition's shard; it wakes the poll once.
+/// Shared by the poll and the groups of partitions that it reads. `notify` may be called from any
+/// shard; it wakes the poll once.
 class FetchWaiter : public std::enable_shared_from_this<FetchWaiter> {
  public:
   explicit FetchWaiter(Shard& home) : home_(home) {}
