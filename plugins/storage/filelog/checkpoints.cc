@@ -111,6 +111,12 @@ Result<> Checkpoints::put(CheckpointKind kind, const std::vector<PartitionOffset
   return store(kind, change);
 }
 
+std::uint64_t Checkpoints::note(CheckpointKind kind, const PartitionOffset& offset) {
+  const std::lock_guard lock(mutex_);
+  of(kind).offsets[offset.partition] = offset.offset;
+  return ++of(kind).changes;
+}
+
 Result<> Checkpoints::lower_recovery_point(const TopicPartition& partition, Offset offset) {
   std::unique_lock lock(mutex_);
   auto& points = of(CheckpointKind::recovery_point);

@@ -37,6 +37,10 @@ class Checkpoints {
   using Claimable = std::function<Offset(const PartitionOffset& wanted)>;
   Result<> put(CheckpointKind kind, const std::vector<PartitionOffset>& offsets,
                const Claimable& claimable);
+  /// As put(), for one that is claimed whatever it is; it is on disk once store() has been called
+  /// with the number that is returned. What is noted meanwhile costs no write of its own.
+  std::uint64_t note(CheckpointKind kind, const PartitionOffset& offset);
+  Result<> store(CheckpointKind kind, std::uint64_t change);
   /// Lowers a recovery point that is beyond `offset`.
   Result<> lower_recovery_point(const TopicPartition& partition, Offset offset);
   Result<> forget(const TopicPartition& partition);
@@ -50,8 +54,6 @@ class Checkpoints {
     std::mutex writing;        ///< taken before mutex_
   };
 
-  /// Returns once the change with this number is in the file.
-  Result<> store(CheckpointKind kind, std::uint64_t change);
   std::string path_of(CheckpointKind kind) const;
   Kept& of(CheckpointKind kind) { return kept_[static_cast<std::size_t>(kind)]; }
 

@@ -188,6 +188,7 @@ Task<Opened> FileStorage::open(TopicPartition partition, LogOptions options) {
     return recover_log(partition, options, clean, Offset{*mark->recovery_point});
   };
   MR_CO_TRY(auto recovered, co_await on_worker(environment_.workers(), std::move(work)));
+  MR_CO_CHECK(co_await make_known(partition, recovered));
   Opened opened{.created = recovered.created,
                 .checked_from = recovered.checked_from,
                 .bytes_cut = recovered.bytes_cut,
@@ -238,14 +239,31 @@ Result<RecoveredLog> FileStorage::recover_log(const TopicPartition& partition,
   if (request.recovery_point) {
     request.recovery_point = std::max(*request.recovery_point, known_durable);
   }
-  MR_TRY(auto recovered, recover(environment_.files(), request));
-  if (!request.recovery_point || *request.recovery_point > recovered.end) {
-    // From now on a crash leaves a log whose recovery point is known.
-    const std::vector<PartitionOffset> point{{partition, recovered.end}};
-    MR_CHECK(checkpoints_.put(CheckpointKind::recovery_point, point,
-                              [](const PartitionOffset& wanted) { return wanted.offset; }));
-  }
-  return recovered;
+  return recover(environment_.files(), request);
+}
+
+// A new folder's name becomes durable, and a recovery point known: from now on a crash leaves a log
+// that has one. Partitions that are opened at once share the writes.
+Task<> FileStorage::make_known(TopicPartition partition, const RecoveredLog& recovered) {
+  constexpr auto kind = CheckpointKind::recovery_point;
+  const auto known = checkpoints_.find(kind, partition);
+  if (!recovered.created && known && *known <= recovered.end) co_return {};
+  const auto point = checkpoints_.note(kind, {partition, recovered.end});
+  const auto folder = recovered.created ? ++folders_made_ : 0;
+  auto work = [this, point, folder]() -> Result<> {
+    MR_CHECK(sync_folders(folder));
+    return checkpoints_.store(kind, point);
+  };
+  co_return co_await on_worker(environment_.workers(), std::move(work));
+}
+
+Result<> FileStorage::sync_folders(std::uint64_t made) {
+  const std::lock_guard lock(folders_mutex_);
+  if (folders_synced_ >= made) return {};
+  const auto by_now = folders_made_.load();
+  MR_CHECK(environment_.files().sync_folder(folder_));
+  folders_synced_ = by_now;
+  return {};
 }
 
 Task<> FileStorage::remove(TopicPartition partition) {

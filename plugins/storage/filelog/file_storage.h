@@ -1,6 +1,8 @@
 // The data directory: who owns it, which partitions it has, whether the last stop was clean.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -50,6 +52,8 @@ class FileStorage final : public Storage {
   Result<std::shared_ptr<OpenMark>> mark_open(const TopicPartition& partition, bool& clean);
   Result<RecoveredLog> recover_log(const TopicPartition& partition, const LogOptions& options,
                                    bool clean, Offset known_durable);
+  Task<> make_known(TopicPartition partition, const RecoveredLog& recovered);
+  Result<> sync_folders(std::uint64_t made);
   Offset claimable(const PartitionOffset& wanted);
   Result<> remove_folder(const TopicPartition& partition);
   Result<> give_folder_back();
@@ -65,6 +69,10 @@ class FileStorage final : public Storage {
   const Log log_;
   Checkpoints checkpoints_;
   SpaceGuard space_;
+
+  std::atomic<std::uint64_t> folders_made_ = 0;
+  std::mutex folders_mutex_;
+  std::uint64_t folders_synced_ = 0;
 
   std::mutex mutex_;
   std::unique_ptr<FileSystem::Lock> owned_;

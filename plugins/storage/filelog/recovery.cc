@@ -29,7 +29,6 @@ class Recovery {
     MR_CHECK(open_segments());
     MR_CHECK(settle());
     if (folder_changed_) MR_CHECK(files_.sync_folder(folder_));
-    if (log_.created) MR_CHECK(files_.sync_folder(request_.data_folder));
     return std::move(log_);
   }
 

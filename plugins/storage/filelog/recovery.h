@@ -31,7 +31,7 @@ struct RecoveredLog {
   std::vector<std::shared_ptr<Segment>> segments;  ///< at least one; the last is open for appends
   Offset start;
   Offset end;
-  bool created = false;
+  bool created = false;    ///< its folder's name is not durable yet
   bool as_closed = false;  ///< everything, indexes too, is on disk as a clean close left it
   Offset checked_from;
   std::uint64_t bytes_cut = 0;
