@@ -1,12 +1,19 @@
 """The daemon as an operator meets it: its arguments, its exit codes, its first and last lines."""
 
+import os
+import resource
 import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 
 from harness.broker import PREFIX, Millrace, free_port
+from harness.confluent import Confluent
 from harness.paths import SOURCE
+from harness.records import Record
+from harness.wire import RawConnection
 
 pytestmark = pytest.mark.millrace
 
@@ -153,3 +160,107 @@ def test_a_plugin_that_does_not_fit_ends_the_start(tmp_path):
     assert refused.returncode == BAD_CONFIG
     assert "filelog.so" in refused.stderr and "not an ELF file" in refused.stderr
     assert not (tmp_path / "data").exists()
+
+
+class Wrapped(Millrace):
+    """Started by way of a shell command that ends in the daemon's own, "$@"."""
+
+    script = 'exec "$@"'
+
+    def command(self):
+        return ["sh", "-c", self.script, "sh", *super().command()]
+
+
+def test_closed_standard_descriptors_become_dev_null(tmp_path):
+    class Closed(Wrapped):
+        script = 'exec "$@" 0<&- 1>&- 2>&-'
+
+    one = Closed(tmp_path / "broker")
+    try:
+        one.start()
+        for descriptor in range(3):
+            assert os.readlink(f"/proc/{one.process.pid}/fd/{descriptor}") == "/dev/null"
+        assert one.stop()[0] == 0
+    finally:
+        one.close()
+
+
+def test_it_takes_all_open_files_that_it_may_have(tmp_path):
+    class Limited(Wrapped):
+        script = 'ulimit -S -n 64; exec "$@"'
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    one = Limited(tmp_path / "broker")
+    try:
+        one.start()
+        assert resource.prlimit(one.process.pid, resource.RLIMIT_NOFILE) == (most, most)
+        assert f"limit={most}" in one.wait_for_log_line("open files", "limit_before=64")
+        assert one.stop()[0] == 0
+    finally:
+        one.close()
+
+
+def test_a_reader_of_stderr_that_stalls_holds_nobody_up(tmp_path):
+    """It logs a line per connection; a pipe holds 64 KiB, and the log's queue about 1 MiB."""
+    one = Millrace(tmp_path / "broker", settings={"log.level": "debug"})
+    never_read, its_end = os.pipe()
+    process = subprocess.Popen(
+        one.command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=its_end
+    )
+    os.close(its_end)
+    try:
+        deadline = time.monotonic() + DAEMON_SECONDS_MAX
+        while not one._answers():
+            assert process.poll() is None and time.monotonic() < deadline
+        junk = b"\x00\x00\x00\x10" + bytes([0x7F]) * 16
+        for _ in range(10_000):
+            with RawConnection(one.address) as bad:
+                bad.send(junk)
+                assert bad.closed_by_broker()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=Millrace.stop_seconds_max) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(never_read)
+
+
+def test_sighup_changes_log_levels(tmp_path):
+    config = tmp_path / "millrace.toml"
+    config.write_text("")
+
+    class Configured(Millrace):
+        def command(self):
+            words = super().command()
+            return [words[0], "--config", str(config), *words[1:]]
+
+    one = Configured(tmp_path / "broker")
+    try:
+        one.start()
+        config.write_text('[log]\nlevel = "loud"\n')
+        one.process.send_signal(signal.SIGHUP)
+        one.wait_for_log_line("nothing was changed", "loud")
+        config.write_text('[log]\nlevel = "debug"\n')
+        one.process.send_signal(signal.SIGHUP)
+        one.wait_for_log_line("log levels are as configured now")
+        with RawConnection(one.address) as short:
+            short.ask_api_versions()
+        one.wait_for_log_line("DEBUG", f":{short.port}")
+        assert one.stop()[0] == 0
+    finally:
+        one.close()
+
+
+def test_a_stop_is_in_time_with_thousands_of_segments_that_are_not_synced(tmp_path):
+    one = Millrace(tmp_path / "broker", {"log.segment.bytes": 1024})
+    records = [Record(None, bytes(1000), partition=0) for _ in range(10_000)]
+    try:
+        client = Confluent(one.start().address)
+        client.create_topic("orders", 1)
+        client.produce("orders", records, largest=1100)  # one to a batch
+        assert one.stop() <= (0, one.stop_seconds_max)
+        one.start()
+        assert client.bounds("orders", 0) == (0, len(records))
+        assert one.stop()[0] == 0
+    finally:
+        one.close()

@@ -2,7 +2,9 @@
 
 import os
 import random
+import socket
 import struct
+import time
 
 import pytest
 
@@ -119,5 +121,74 @@ def test_announced_requests_keep_nobody_from_asking(tmp_path):
         assert (code, seconds <= broker.stop_seconds_max) == (0, True)
     finally:
         for connection in waiting:
+            connection.socket.close()
+        broker.close()
+
+
+def test_polls_of_vanished_clients_end_with_them(own_broker, topic):
+    Confluent(own_broker.address).create_topic(topic, PARTITIONS)
+    before = open_files(own_broker)
+    vanishing = [RawConnection(own_broker.address) for _ in range(50)]
+    for connection in vanishing:
+        connection.ask_api_versions()
+        connection.send_fetch(topic, 0, 0, wait_ms=60_000)
+    for connection in vanishing:
+        connection.socket.close()
+    deadline = time.monotonic() + 5
+    while open_files(own_broker) > before + 1:
+        assert time.monotonic() < deadline, f"{open_files(own_broker)} files, {before} before"
+        own_broker.assert_running()
+
+
+@pytest.mark.millrace
+def test_a_stop_does_not_wait_for_polls(own_broker, topic):
+    Confluent(own_broker.address).create_topic(topic, PARTITIONS)
+    with RawConnection(own_broker.address) as parked:
+        parked.ask_api_versions()
+        parked.send_fetch(topic, 0, 0, wait_ms=60_000)
+        parked.send(api_versions_request(1))  # its answer waits for the poll's
+        code, seconds = own_broker.stop()
+        assert (code, seconds < 2) == (0, True), seconds
+
+
+def resident_bytes(broker) -> int:
+    with open(f"/proc/{broker.process.pid}/status") as status:
+        fields = dict(line.split(":", 1) for line in status)
+    return int(fields["VmRSS"].split()[0]) << 10
+
+
+@pytest.mark.millrace
+def test_answers_that_nobody_reads_are_bounded_together(tmp_path):
+    """Each answer lists 2,000 partitions; 20 peers ask for 400 of them and read none. What the
+    system keeps of it for them, a few MiB each, is not the broker's."""
+    bound = 8 << 20
+    broker = Millrace(
+        tmp_path / "broker",
+        settings={
+            "storage.plugin": "memory",
+            'transport.kafka."answers.pending.max.bytes"': bound,
+        },
+    )
+    ask = struct.pack(">i", 18) + request(API_METADATA, 1, struct.pack(">i", -1))
+    greedy = []
+    try:
+        broker.start()
+        Confluent(broker.address).create_topic("wide", 2000)
+        before = resident_bytes(broker)
+        for _ in range(20):
+            greedy.append(RawConnection(broker.address))
+            greedy[-1].socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            greedy[-1].send(ask * 400)
+        for n in range(20):  # others are served
+            with RawConnection(broker.address) as other:
+                other.ask_api_versions(n)
+        broker.wait_for_log_line("does not read its answers", timeout=30)
+        assert resident_bytes(broker) - before < 4 * bound  # 400 MB were asked for
+        for n in range(20):
+            with RawConnection(broker.address) as other:
+                other.ask_api_versions(n)
+        assert broker.stop()[0] == 0
+    finally:
+        for connection in greedy:
             connection.socket.close()
         broker.close()
