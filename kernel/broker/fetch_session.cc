@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernel/broker/tell.h"
+
 namespace millrace::kernel {
 
 namespace {
@@ -30,8 +32,8 @@ FetchSession::FetchSession(PartitionMap& partitions, ShardState& home, const Fet
 FetchSession::~FetchSession() {
   for (std::size_t at = 0; at < groups_.size(); ++at) {
     if (!groups_[at]) continue;
-    auto& shard = partitions_.shards()[at]->shard();
-    shard.post([group = std::move(groups_[at])]() mutable { group.reset(); });
+    tell(home_.shard(), partitions_.shards()[at]->shard(),
+         [group = std::move(groups_[at])]() mutable { group.reset(); });
   }
 }
 
@@ -114,8 +116,7 @@ void FetchSession::answer_homeless(std::vector<Found>& found) const {
 Task<std::vector<Found>> FetchSession::read(ReadContext context,
                                             std::shared_ptr<FetchWaiter> wake) {
   place_homeless();
-  std::vector<Pending<std::vector<Found>>> reading;
-  CancelScope* scope = co_await this_scope();
+  std::vector<Task<std::vector<Found>>> tasks;
   const auto groups = groups_.size();
   const auto first = first_group_++ % groups;  // so that no shard is served first for ever
   for (std::size_t step = 0; step < groups; ++step) {
@@ -128,11 +129,18 @@ Task<std::vector<Found>> FetchSession::read(ReadContext context,
     auto make = [group, changes = std::move(changes), context, wake]() mutable {
       return read_group(std::move(group), std::move(changes), context, std::move(wake));
     };
-    auto task = run_on(owner.shard(), std::move(make));
-    reading.push_back(start(home_.shard(), std::move(task), scope));
+    tasks.push_back(run_on(owner.shard(), std::move(make)));
   }
   std::vector<Found> found;
   answer_homeless(found);
+  if (tasks.size() == 1) {
+    MR_CO_TRY(auto some, co_await std::move(tasks.front()));
+    std::ranges::move(some, std::back_inserter(found));
+    co_return std::move(found);
+  }
+  std::vector<Pending<std::vector<Found>>> reading;  // side by side
+  CancelScope* scope = co_await this_scope();
+  for (auto& task : tasks) reading.push_back(start(home_.shard(), std::move(task), scope));
   for (auto& one : reading) {
     MR_CO_TRY(auto some, co_await one);
     std::ranges::move(some, std::back_inserter(found));

@@ -234,6 +234,7 @@ Task<> Partition::move_start(Offset first_kept) {
   MR_CO_CHECK(log_->trim_before(first_kept));
   epochs_.trim_before(first_kept);
   aborted_.trim_before(first_kept);
+  notify_watches();
   co_return co_await store_epochs();
 }
 

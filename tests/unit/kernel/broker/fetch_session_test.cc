@@ -85,6 +85,21 @@ TEST_F(FetchSessionTest, AMovedHighWatermarkIsNewsWithoutRecords) {
   EXPECT_EQ(answer->topics[0].partitions[0].high_watermark, Offset{1});
 }
 
+TEST_F(FetchSessionTest, AMovedStartIsNewsWithoutRecords) {
+  create("orders", 2);
+  ASSERT_TRUE(produce(0, produce_request("orders", {0, 1}, "one")));
+  auto first = next(0, 0, {0, 1});
+  for (auto& partition : first.topics[0].partitions) partition.from = Offset{1};
+  const auto id = fetch(0, first)->session_id;
+  EXPECT_EQ(numbers_of(fetch(0, next(id, 1))), Numbers{});
+  const TrimRequest trim{.topics = {{"orders", {{.partition = 1, .before = {1}}}}},
+                         .timeout = seconds(1)};
+  ASSERT_TRUE(on_shard(0, [&] { return broker_->admin().trim(session(0), trim); }));
+  const auto answer = fetch(0, next(id, 2));
+  EXPECT_EQ(numbers_of(answer), Numbers{1});
+  EXPECT_EQ(answer->topics.at(0).partitions.at(0).log_start, Offset{1});
+}
+
 TEST_F(FetchSessionTest, ALongPollIsWokenByAnyPartitionOfTheSession) {
   create("orders", 100);
   Numbers all(100);
