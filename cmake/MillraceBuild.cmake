@@ -30,6 +30,10 @@ if(MILLRACE_SANITIZE)
   add_link_options(-fsanitize=${MILLRACE_SANITIZE})
 endif()
 
+if(MILLRACE_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 find_program(MILLRACE_CCACHE ccache)
 if(MILLRACE_CCACHE)
   # A precompiled header carries no time stamp (see below), so ccache may trust its content.

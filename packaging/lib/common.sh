@@ -55,7 +55,7 @@ install_packages() {
     die "apt-get could not install: ${missing[*]}"
 }
 
-# build_preset PRESET [CMAKE_OPTION...]: configures and builds into build/PRESET.
+# build_preset PRESET [CMAKE_OPTION...]: configures and builds into build/PRESET; all, or what `targets` lists.
 build_preset() {
   local preset=$1
   shift
@@ -66,7 +66,7 @@ build_preset() {
       cat "build/$preset.configure.log" >&2
       exit 1
     }
-    cmake --build --preset "$preset"
+    cmake --build --preset "$preset" ${targets:+--target "$targets"}
   )
 }
 
