@@ -219,7 +219,9 @@ void Segment::read_indexes() {
 bool Segment::leads_to_its_batch(OffsetIndex::Row row) const {
   EntryScanner scanner(*log_, static_cast<std::uint64_t>(row.position), bytes_);
   const auto entry = scanner.next();
-  return entry && *entry && relative((*entry)->base) <= row.offset && check_crc(*log_, **entry);
+  if (!entry || !*entry || !check_crc(*log_, **entry)) return false;
+  // Where a message of format V0 or V1 begins is inside it.
+  return (*entry)->magic < 2 || relative((*entry)->base) <= row.offset;
 }
 
 void Segment::restart_behind(std::optional<OffsetIndex::Row> row) {
