@@ -2,6 +2,7 @@
 speaks Kafka."""
 
 import re
+import shutil
 import socket
 import time
 
@@ -218,3 +219,23 @@ def test_a_stop_does_not_wait_for_idle_connections(own_broker):
     assert code == 0 and seconds < 3
     with pytest.raises(OSError):
         socket.create_connection(http.address.rsplit(":", 1), timeout=1)
+
+
+def test_a_partition_that_cannot_be_opened_is_told(own_broker, topic):
+    kafka = Confluent(own_broker.address)
+    kafka.create_topic(topic, 2)
+    kafka.close()
+    own_broker.stop()
+    folder = own_broker.folder / "data" / f"{topic}-1"
+    shutil.rmtree(folder)
+    folder.write_text("this is no folder")
+    http = Http(own_broker.start().http_address())
+    answer = http.ask("GET", "/healthz")
+    assert answer.status == 503
+    offline = {"count": 1, "partitions": [f"{topic}-1"]}
+    assert answer.json() == {
+        "status": "degraded",
+        "offline": offline,
+        "failing": {"count": 0, "partitions": []},
+    }
+    assert http.metrics().value("millrace_partitions_offline") == 1

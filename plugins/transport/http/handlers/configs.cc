@@ -19,6 +19,7 @@ std::string_view name_of(ConfigSource source) {
     case ConfigSource::broker: return "broker";
     case ConfigSource::all_brokers: return "all brokers";
     case ConfigSource::static_broker: return "configuration file";
+    case ConfigSource::broker_logger: return "log level";
     case ConfigSource::fallback: break;
   }
   return "default";
