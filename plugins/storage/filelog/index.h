@@ -61,6 +61,8 @@ class TimeIndex {
 
   /// Rows rise in both: one that brings nothing newer, or no time at all, is left out.
   void add(Row row);
+  /// The timestamp of the last row; none: -1.
+  std::int64_t newest() const { return rows_.empty() ? -1 : rows_.back().timestamp; }
   /// The last row older than `timestamp`: everything up to its offset is older too.
   std::optional<Row> find_older(std::int64_t timestamp) const;
   /// Keeps the rows whose offset is not beyond `offset`.

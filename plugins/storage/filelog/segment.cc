@@ -164,7 +164,7 @@ Result<std::shared_ptr<Segment>> Segment::load(FileSystem& files, const SegmentS
   MR_TRY(auto segment, open(files, source, modified));
   const auto file_bytes = segment->bytes_;
   const auto rows = segment->offsets_.rows().size();
-  const auto time_rows = segment->times_.rows().size();
+  auto times = segment->times_;
   // What stands behind the last row is walked, so that an index which ends early is completed.
   std::optional<OffsetIndex::Row> row;
   if (segment->indexes_sound_ && rows > 0) row = segment->offsets_.rows().back();
@@ -174,7 +174,8 @@ Result<std::shared_ptr<Segment>> Segment::load(FileSystem& files, const SegmentS
   if (damage) return Error{Errc::corrupt, damage->what};
   segment->complete(source.next);
   const bool as_stored = segment->indexes_sound_ && segment->offsets_.rows().size() == rows &&
-                         segment->times_.rows().size() == time_rows;
+                         times.newest() == segment->times_.newest();
+  if (as_stored) segment->times_ = std::move(times);
   // A cache that cannot be written, or that a crash takes, is rebuilt the next time.
   auto plan = segment->plan_sync();
   plan.durable_rows = false;
