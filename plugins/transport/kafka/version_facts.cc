@@ -9,6 +9,16 @@ ProduceFeatures produce_features(std::int16_t version) {
   };
 }
 
+ErrorCode produce_error(std::int16_t version, ErrorCode error) {
+  const bool unknown = error == ErrorCode::kafka_storage_error && version < 4;  // KIP-112
+  return unknown ? ErrorCode::not_leader_or_follower : error;
+}
+
+ErrorCode fetch_error(std::int16_t version, ErrorCode error) {
+  const bool unknown = error == ErrorCode::kafka_storage_error && version < 6;  // KIP-112
+  return unknown ? ErrorCode::not_leader_or_follower : error;
+}
+
 FetchFeatures fetch_features(std::int16_t version) {
   std::int8_t newest_magic = 0;
   if (version >= 2) newest_magic = 1;  // KIP-31, KIP-32

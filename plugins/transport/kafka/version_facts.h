@@ -10,6 +10,10 @@
 namespace millrace::kafka_transport {
 
 ProduceFeatures produce_features(std::int16_t version);
+/// Clients from before KAFKA_STORAGE_ERROR take it for one that lasts; they are told to look for
+/// the leader again instead.
+ErrorCode produce_error(std::int16_t version, ErrorCode error);
+ErrorCode fetch_error(std::int16_t version, ErrorCode error);
 
 struct FetchFeatures {
   bool by_topic_id = false;

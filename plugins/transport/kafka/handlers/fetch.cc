@@ -48,10 +48,10 @@ Result<FetchRequest> read_request(const Request& request) {
   return fetch;
 }
 
-kafka::FetchResponse::Partition write_partition(PartitionFetched& fetched) {
+kafka::FetchResponse::Partition write_partition(PartitionFetched& fetched, std::int16_t version) {
   kafka::FetchResponse::Partition partition;
   partition.partition_index = fetched.partition;
-  partition.error_code = code_of(fetched.error);
+  partition.error_code = code_of(fetch_error(version, fetched.error));
   partition.high_watermark = fetched.high_watermark.value;
   partition.last_stable_offset = fetched.last_stable.value;
   partition.log_start_offset = fetched.log_start.value;
@@ -75,7 +75,7 @@ Result<Payload> write_answer(const Request& request, FetchAnswer answer) {
     auto& topic = response.responses.emplace_back(fetched.topic.name, fetched.topic.id);
     topic.partitions.reserve(fetched.partitions.size());
     for (auto& partition : fetched.partitions) {
-      topic.partitions.push_back(write_partition(partition));
+      topic.partitions.push_back(write_partition(partition, request.head.version));
     }
   }
   return request.encode(response);

@@ -27,10 +27,11 @@ Result<ProduceRequest> read_request(const Request& request) {
   return produce;
 }
 
-kafka::ProduceResponse::Partition write_partition(const PartitionProduced& produced) {
+kafka::ProduceResponse::Partition write_partition(const PartitionProduced& produced,
+                                                  std::int16_t version) {
   kafka::ProduceResponse::Partition partition;
   partition.index = produced.partition;
-  partition.error_code = code_of(produced.error);
+  partition.error_code = code_of(produce_error(version, produced.error));
   partition.base_offset = produced.base_offset.value;
   partition.log_append_time_ms = produced.log_append_time.ms;
   partition.log_start_offset = produced.log_start.value;
@@ -48,7 +49,7 @@ Result<Payload> write_answer(const Request& request, const ProduceAnswer& answer
     auto& topic = response.responses.emplace_back(produced.topic.name, produced.topic.id);
     topic.partition_responses.reserve(produced.partitions.size());
     for (const auto& partition : produced.partitions) {
-      topic.partition_responses.push_back(write_partition(partition));
+      topic.partition_responses.push_back(write_partition(partition, request.head.version));
     }
   }
   return request.encode(response);

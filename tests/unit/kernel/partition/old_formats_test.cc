@@ -113,12 +113,12 @@ class OldFormatsTest : public ::testing::TestWithParam<std::string> {
     EXPECT_TRUE(produced) << to_string(produced.error());
     return produced ? *produced : PartitionProduced{};
   }
-  PartitionFetched fetch(std::int64_t from, int newest_magic) {
+  PartitionFetched fetch(std::int64_t from, int newest_magic, std::int32_t bytes_max = 1 << 20) {
     const ReadContext context{.newest_magic = static_cast<std::int8_t>(newest_magic),
                               .bytes_max = 1 << 20,
                               .at_least_one = true};
-    auto fetched = run([this, from, context] {
-      const PartitionFetch request{.from = {from}, .bytes_max = 1 << 20};
+    auto fetched = run([this, from, context, bytes_max] {
+      const PartitionFetch request{.from = {from}, .bytes_max = bytes_max};
       return partition_->read(request, context);
     });
     EXPECT_TRUE(fetched) << to_string(fetched.error());
@@ -243,6 +243,27 @@ TEST_P(OldFormatsTest, C05_OffsetsInsideAWrapperAreRenumbered) {
     gaps.add_at(delta, {1000}, std::nullopt, as_bytes("v"));
   }
   EXPECT_EQ(produce(*std::move(gaps).finish(loaded_codecs())).error, ErrorCode::invalid_record);
+}
+
+// dpkp/kafka-python#710.
+TEST_P(OldFormatsTest, C09_AnAnswerIsNeverCutWithinABatch) {
+  open();
+  for (int i = 0; i < 3; ++i) {
+    produce(batch({.compression = CompressionId::gzip}, {"one", "two"}));
+  }
+  for (const int magic : {0, 1, 2}) {
+    for (std::int32_t limit = 1; limit <= 300; ++limit) {
+      const auto records = fetch(0, magic, limit).records.flatten();
+      ASSERT_TRUE(records);
+      std::size_t batches = 0;
+      const auto walked = for_each_batch(Payload(*records), [&batches](const FoundBatch&) {
+        ++batches;
+        return true;
+      });
+      ASSERT_TRUE(walked) << walked.error().detail;
+      ASSERT_GE(batches, 1u) << limit;
+    }
+  }
 }
 
 TEST_P(OldFormatsTest, MessagesOfV0HaveNoTime) {

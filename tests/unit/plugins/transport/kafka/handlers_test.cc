@@ -331,6 +331,31 @@ TEST_F(HandlersTest, FetchSendsRecordsAsTheyAre) {
   EXPECT_TRUE(partitions[1].records->empty());
 }
 
+TEST_F(HandlersTest, FetchAsksForTheNewestFormatThatTheVersionReads) {
+  for (const std::int16_t version : {0, 1, 2, 3, 4, 17}) ask(version, kafka::FetchRequest{});
+  std::vector<int> magics;
+  for (const auto& fetch : broker.fetches) magics.push_back(fetch.request.newest_magic);
+  EXPECT_THAT(magics, ElementsAre(0, 0, 1, 1, 2, 2));
+}
+
+// KIP-112.
+TEST_F(HandlersTest, OldClientsAreNotToldOfStorageErrors) {
+  broker.on_fetch = [](const FetchRequest&) {
+    FetchAnswer answer;
+    answer.topics.push_back(
+        {{"orders", {}}, {{.partition = 1, .error = ErrorCode::kafka_storage_error}}});
+    return answer;
+  };
+  for (const std::int16_t version : {5, 6}) {
+    const auto answer = ask(version, kafka::FetchRequest{});
+    EXPECT_EQ(
+        answer.responses.at(0).partitions.at(0).error_code,
+        code(version == 5 ? ErrorCode::not_leader_or_follower : ErrorCode::kafka_storage_error));
+  }
+  EXPECT_EQ(produce_error(3, ErrorCode::kafka_storage_error), ErrorCode::not_leader_or_follower);
+  EXPECT_EQ(produce_error(4, ErrorCode::kafka_storage_error), ErrorCode::kafka_storage_error);
+}
+
 // ---- ListOffsets ----
 
 kafka::ListOffsetsRequest list_offsets_request(std::vector<std::int64_t> timestamps) {
