@@ -92,7 +92,7 @@ KernelBroker::KernelBroker(BrokerParts parts, BrokerConfig config)
       topics_(parts_, config_, partitions_, cluster_),
       checkpoints_(parts_, partitions_),
       admin_(parts_, config_, partitions_, topics_, checkpoints_),
-      configs_(parts_, config_, partitions_, cluster_),
+      configs_(*this, parts_, config_, partitions_, cluster_),
       producer_ids_(parts_.coordination, config_.id) {
   const auto shards = partitions_.shards().size();
   const auto slots = config_.number_of("max.incremental.fetch.session.cache.slots", 1000);

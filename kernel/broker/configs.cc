@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "kernel/broker/logger_configs.h"
 #include "kernel/broker/session.h"
 #include "kernel/cluster/topics.h"
 #include "kernel/cluster/znodes.h"
@@ -21,8 +22,6 @@ ConfigRefusal invalid_request(std::string message) {
 
 ConfigRefusal no_settings(ConfigResourceType type) {
   switch (type) {
-    case ConfigResourceType::broker_logger:
-      return invalid_request("Log levels are set in [log.levels] of the configuration file.");
     case ConfigResourceType::client_metrics:
       return invalid_request("Client metrics are not collected; they have no settings.");
     case ConfigResourceType::group:
@@ -84,6 +83,9 @@ ConfigsDescribed KernelConfigs::describe_one(const ConfigQuery& query,
     const auto* topic = cluster.find(name);
     if (!topic) return refuse({ErrorCode::unknown_topic_or_partition, {}});
     answer.entries = sources.describe_topic(topic->configs);
+  } else if (query.resource.type == ConfigResourceType::broker_logger) {
+    if (auto other = check_logger(name)) return refuse(*other);
+    answer.entries = describe_loggers(*broker_.service<Operations>());
   } else if (query.resource.type != ConfigResourceType::broker) {
     return refuse(no_settings(query.resource.type));
   } else if (name.empty()) {
@@ -94,6 +96,13 @@ ConfigsDescribed KernelConfigs::describe_one(const ConfigQuery& query,
   }
   keep_named(answer.entries, query.names);
   return answer;
+}
+
+std::optional<ConfigRefusal> KernelConfigs::check_logger(const std::string& name) const {
+  if (name.empty()) return invalid_request("Broker id must not be empty");
+  if (auto other = check_broker(name, config_.id, "")) return other;
+  if (broker_.service<Operations>()) return std::nullopt;
+  return invalid_request("This broker's log has no levels.");
 }
 
 Task<std::vector<ConfigsAltered>> KernelConfigs::alter(Session&, AlterConfigsRequest request) {
@@ -130,6 +139,11 @@ Task<ConfigsAltered> KernelConfigs::alter_one(ConfigAlteration alteration, bool 
     MR_CO_TRY(refusal, co_await alter_topic(std::move(alteration), validate_only));
   } else if (alteration.resource.type == ConfigResourceType::broker) {
     MR_CO_TRY(refusal, co_await alter_broker(std::move(alteration), validate_only));
+  } else if (alteration.resource.type == ConfigResourceType::broker_logger) {
+    refusal = check_logger(alteration.resource.name);
+    if (!refusal) {
+      refusal = alter_loggers(*broker_.service<Operations>(), alteration, validate_only);
+    }
   } else {
     refusal = no_settings(alteration.resource.type);
   }
@@ -213,9 +227,10 @@ Task<std::vector<ConfigResource>> KernelConfigs::list(Session& session,
     return types.empty() || std::ranges::find(types, type) != types.end();
   };
   std::vector<ConfigResource> resources;
-  if (wanted(ConfigResourceType::broker)) {
+  for (const auto type : {ConfigResourceType::broker_logger, ConfigResourceType::broker}) {
+    if (!wanted(type)) continue;
     for (const auto& [id, broker] : cluster->brokers) {
-      resources.push_back({ConfigResourceType::broker, std::to_string(id)});
+      resources.push_back({type, std::to_string(id)});
     }
   }
   if (wanted(ConfigResourceType::topic)) {

@@ -2,10 +2,11 @@
 // control thread, and then in effect on every open partition before the change is answered.
 #pragma once
 
-#include <expected>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <millrace/broker.h>
 #include <millrace/configs.h>
 
 #include "kernel/broker/broker_parts.h"
@@ -17,9 +18,14 @@ namespace millrace::kernel {
 
 class KernelConfigs final : public Configs {
  public:
-  KernelConfigs(BrokerParts& parts, const BrokerConfig& config, PartitionMap& partitions,
-                ClusterKeeper& cluster)
-      : parts_(parts), config_(config), partitions_(partitions), cluster_(cluster) {}
+  /// `broker` is asked for what operates it, when log levels are.
+  KernelConfigs(Broker& broker, BrokerParts& parts, const BrokerConfig& config,
+                PartitionMap& partitions, ClusterKeeper& cluster)
+      : broker_(broker),
+        parts_(parts),
+        config_(config),
+        partitions_(partitions),
+        cluster_(cluster) {}
 
   Task<std::vector<ConfigsDescribed>> describe(Session& session,
                                                std::vector<ConfigQuery> queries) override;
@@ -29,6 +35,8 @@ class KernelConfigs final : public Configs {
 
  private:
   ConfigsDescribed describe_one(const ConfigQuery& query, const ClusterState& cluster) const;
+  /// Why there are no log levels under this name.
+  std::optional<ConfigRefusal> check_logger(const std::string& name) const;
 
   // [control thread]
   Task<ConfigsAltered> alter_one(ConfigAlteration alteration, bool validate_only);
@@ -37,6 +45,7 @@ class KernelConfigs final : public Configs {
   Task<> store(std::string key, ConfigMap configs);
   Task<> apply_to(std::shared_ptr<const TopicState> topic);
 
+  Broker& broker_;
   BrokerParts& parts_;
   const BrokerConfig& config_;
   PartitionMap& partitions_;

@@ -20,7 +20,7 @@ class Session;
 enum class ConfigResourceType : std::int8_t {
   topic = 2,
   broker = 4,
-  broker_logger = 8,
+  broker_logger = 8,  ///< log levels of a broker, by subsystem
   client_metrics = 16,
   group = 32,
 };
@@ -39,6 +39,7 @@ enum class ConfigSource : std::int8_t {
   all_brokers = 3,    ///< set for all brokers while they run
   static_broker = 4,  ///< from the configuration file
   fallback = 5,       ///< nobody set it
+  broker_logger = 6,  ///< a log level
 };
 
 enum class ConfigType : std::int8_t {

@@ -155,7 +155,9 @@ TEST_F(ConfigsTest, TopicsAndBrokersAreListed) {
   const std::vector<ConfigResourceType> all;
   const auto listed = on_shard(0, [&] { return broker_->configs().list(session(0), all); });
   ASSERT_TRUE(listed);
-  EXPECT_EQ(*listed, (std::vector<ConfigResource>{{broker_type, "1"}, {topic_type, "orders"}}));
+  EXPECT_EQ(*listed, (std::vector<ConfigResource>{{ConfigResourceType::broker_logger, "1"},
+                                                  {broker_type, "1"},
+                                                  {topic_type, "orders"}}));
 }
 
 }  // namespace
