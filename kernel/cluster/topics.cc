@@ -307,8 +307,8 @@ Task<> undo_growth(Coordination& coordination, TopicState before, std::int32_t p
 
 Task<> write_topic(Coordination& coordination, TopicState topic, std::int32_t controller_epoch) {
   std::vector<Write> writes;
-  writes.push_back({.key = znodes::topic_config(topic.name),
-                    .value = znodes::encode_configs(topic.configs)});
+  writes.push_back(
+      {.key = znodes::topic_config(topic.name), .value = znodes::encode_configs(topic.configs)});
   writes.push_back({.key = znodes::topic(topic.name),
                     .value = znodes::encode_topic(topic),
                     .expected = must_not_exist});
