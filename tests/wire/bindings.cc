@@ -33,7 +33,7 @@ bool Bindings::bind(IdKind kind, const std::string& recorded, const std::string&
   return bound_live == live && bound_recorded == recorded;
 }
 
-const std::string& Bindings::live(IdKind kind, const std::string& recorded) const {
+std::string Bindings::live(IdKind kind, const std::string& recorded) const {
   const auto of_kind = live_.find(kind);
   if (of_kind == live_.end()) return recorded;
   const auto found = of_kind->second.find(recorded);

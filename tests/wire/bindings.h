@@ -24,7 +24,7 @@ class Bindings {
   bool bind(IdKind kind, const std::string& recorded, const std::string& live);
 
   /// What to send in place of `recorded`; itself where nothing was learned.
-  const std::string& live(IdKind kind, const std::string& recorded) const;
+  std::string live(IdKind kind, const std::string& recorded) const;
 
  private:
   std::map<IdKind, std::map<std::string, std::string>> live_;

@@ -80,17 +80,17 @@ class Replacer {
     if (const auto live = parse_uuid(bindings_.live(kind, to_string(value)))) value = *live;
   }
   void id(IdKind kind, std::integral auto& value) {
-    const auto& live = bindings_.live(kind, std::to_string(value));
+    const auto live = bindings_.live(kind, std::to_string(value));
     std::from_chars(live.data(), live.data() + live.size(), value);
   }
-  void id(IdKind kind, std::string_view& value) { value = bindings_.live(kind, kept(value)); }
+  void id(IdKind kind, std::string_view& value) {
+    // A view must stay good until the request is written.
+    value = kept_.emplace_back(bindings_.live(kind, std::string(value)));
+  }
   template <class T>
   void id(IdKind kind, std::optional<T>& value) {
     if (value) id(kind, *value);
   }
-
-  /// bindings_.live() may hand back its argument, and views must live until the request is written.
-  const std::string& kept(std::string_view text) { return kept_.emplace_back(text); }
 
   void replace_records(std::optional<Buffer>& records) {
     if (!records) return;
