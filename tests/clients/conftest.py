@@ -84,9 +84,9 @@ def pytest_terminal_summary(terminalreporter, config):
     if left_out:
         terminalreporter.section("left out for what a client cannot")
         for name in chosen(config.getoption("--clients")):
-            lacking = sorted((what, count) for (who, what), count in left_out.items() if who == name)
+            lacking = {what: count for (who, what), count in left_out.items() if who == name}
             if lacking:
-                words = ", ".join(f"{what} ({count})" for what, count in lacking)
+                words = ", ".join(f"{what} ({lacking[what]})" for what in sorted(lacking))
                 terminalreporter.line(f"{name}: {words}")
 
 

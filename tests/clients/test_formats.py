@@ -8,7 +8,7 @@ from harness.wire import RawConnection, magics_of
 
 pytestmark = pytest.mark.old_formats
 
-RECORDS = 300
+RECORDS = 100
 FORMATS = {"0.9.0": 0, "0.10.0": 1, "0.11.0": 2}
 
 

@@ -5,7 +5,7 @@ import pytest
 from conftest import PARTITIONS
 from harness.records import assert_same_and_in_order, numbered_records
 
-RECORDS = 2000
+RECORDS = 1000
 
 
 @pytest.mark.needs("idempotence")

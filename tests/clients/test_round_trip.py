@@ -9,7 +9,7 @@ from conftest import PARTITIONS
 from harness.records import CODECS, Record, assert_same_and_in_order, numbered_records
 from harness.wire import RawConnection, codecs_of_batches
 
-RECORDS = 10_000
+MANY, FEW = 10_000, 300
 
 
 def test_a_new_topic_has_its_partitions(client, topic):
@@ -18,11 +18,11 @@ def test_a_new_topic_has_its_partitions(client, topic):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_records_come_back_as_sent(client, clients, broker, codec, topic):
+def test_many_records_come_back_as_sent(client, clients, broker, codec, topic):
     client.create_topic(topic, PARTITIONS)
-    sent = numbered_records(RECORDS, headers=client.fixed_headers)
+    sent = numbered_records(MANY, headers=client.fixed_headers)
     client.produce(topic, sent, codec=codec)
-    for reader in clients.readers(codec):
+    for reader in {client, clients["confluent"]}:
         partitions = reader.read_all(topic, PARTITIONS)
         assert all(partitions.values()), f"{reader.name}: a partition is empty"
         assert_same_and_in_order(reader.seen(sent), partitions)
@@ -31,6 +31,15 @@ def test_records_come_back_as_sent(client, clients, broker, codec, topic):
     with RawConnection(broker.address) as connection:
         codecs = codecs_of_batches(connection.fetch_batches(topic, 0))
     assert set(codecs) == {CODECS.index(codec)}
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_every_client_reads_what_any_wrote(client, clients, codec, topic):
+    client.create_topic(topic, PARTITIONS)
+    sent = numbered_records(FEW, headers=client.fixed_headers)
+    client.produce(topic, sent, codec=codec)
+    for reader in clients.readers(codec):
+        assert_same_and_in_order(reader.seen(sent), reader.read_all(topic, PARTITIONS))
 
 
 @pytest.mark.parametrize("acks", ["0", "1", "all"])

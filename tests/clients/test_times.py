@@ -5,6 +5,7 @@ import time
 import pytest
 
 from harness.client import DEADLINE_SECONDS
+from harness.fleet import Fleet
 from harness.records import Record
 
 FOREVER = {"retention.ms": "-1"}
@@ -85,7 +86,7 @@ def test_every_time_is_found_however_the_client_batches(client, topic, linger_ms
 def test_a_time_that_has_expired_is_not_found(broker_kind, clients, tmp_path, topic):
     """T07: retention leaves an empty partition; its end is no answer, nor is a negative time."""
     own = broker_kind(tmp_path / "broker", {"log.retention.check.interval.ms": 200})
-    fleet = type(clients)(own.start().address, clients.names)
+    fleet = Fleet(own.start().address, clients.names)
     try:
         writer = fleet["confluent"]
         config = {"retention.ms": "1000", "segment.ms": "100", "file.delete.delay.ms": "0"}

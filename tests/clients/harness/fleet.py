@@ -142,7 +142,15 @@ class KafkaGo(LineClient):
     }
 
     def seen(self, records):
-        return [replace(one, key=one.key or None, value=one.value or None) for one in records]
+        return [
+            replace(
+                one,
+                key=one.key or None,
+                value=one.value or None,
+                headers=tuple((name, value or None) for name, value in one.headers),
+            )
+            for one in records
+        ]
 
     @classmethod
     def command(cls):

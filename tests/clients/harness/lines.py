@@ -1,5 +1,5 @@
-"""A client in a process of its own, in whatever language it is for: a program in drivers/, spoken to
-in lines. drivers/README.md describes them."""
+"""A client in a process of its own, in whatever language it is for: a program in drivers/, driven by
+lines. drivers/README.md describes them."""
 
 import base64
 import os

@@ -1,4 +1,4 @@
-"""Builds the programs in drivers/ below build/clients, each once until one of its sources changes."""
+"""Builds the programs in drivers/ below build/clients, each again when one of its sources changes."""
 
 import hashlib
 import os
@@ -45,7 +45,8 @@ def rust(program: str) -> list[object]:
     source, folder = DRIVERS / "rust", BUILD / "clients" / "rust"
 
     def build() -> None:
-        _run("cargo", "build", "--quiet", "--locked", "--release", "--target-dir", folder, cwd=source)
+        options = ["--quiet", "--locked", "--release", "--target-dir", folder]
+        _run("cargo", "build", *options, cwd=source)
 
     _once(folder, [*source.rglob("src/*.rs"), source / "Cargo.toml", source / "Cargo.lock"], build)
     return [folder / "release" / program]

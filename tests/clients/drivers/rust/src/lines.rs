@@ -16,7 +16,10 @@ pub struct Failure {
 
 impl Failure {
     pub fn other(text: impl Into<String>) -> Self {
-        Failure { code: -1, text: text.into() }
+        Failure {
+            code: -1,
+            text: text.into(),
+        }
     }
 }
 
@@ -26,7 +29,10 @@ impl From<KafkaError> for Failure {
             -190 | -188 => 3, // its own numbers for a partition or topic that metadata does not know
             code => code,
         };
-        Failure { code, text: error.to_string() }
+        Failure {
+            code,
+            text: error.to_string(),
+        }
     }
 }
 
@@ -56,7 +62,12 @@ pub struct Record {
 }
 
 pub trait Client {
-    fn execute(&mut self, command: &str, words: &[&str], answer: &mut Answer) -> Result<(), Failure>;
+    fn execute(
+        &mut self,
+        command: &str,
+        words: &[&str],
+        answer: &mut Answer,
+    ) -> Result<(), Failure>;
     fn produce(
         &mut self,
         topic: &str,
@@ -75,7 +86,11 @@ pub fn serve(mut client: impl Client) {
         let mut answer = Answer::default();
         let outcome = if command == "produce" {
             let count = words[1].parse().expect("a count");
-            let records = input.by_ref().take(count).map(|line| parse(&line)).collect();
+            let records = input
+                .by_ref()
+                .take(count)
+                .map(|line| parse(&line))
+                .collect();
             client.produce(words[0], records, pairs(&words[2..]))
         } else {
             client.execute(command, &words, &mut answer)
@@ -84,7 +99,11 @@ pub fn serve(mut client: impl Client) {
     }
 }
 
-fn write(output: &mut impl Write, outcome: Result<(), Failure>, answer: &[String]) -> io::Result<()> {
+fn write(
+    output: &mut impl Write,
+    outcome: Result<(), Failure>,
+    answer: &[String],
+) -> io::Result<()> {
     for line in answer {
         writeln!(output, "= {line}")?;
     }
@@ -100,10 +119,13 @@ fn write(output: &mut impl Write, outcome: Result<(), Failure>, answer: &[String
 
 fn parse(line: &str) -> Record {
     let fields: Vec<&str> = line.split('\t').collect();
-    let headers = fields[5].split(',').filter(|pair| !pair.is_empty()).map(|pair| {
-        let (name, value) = pair.split_once(':').expect("NAME:VALUE");
-        (name.to_owned(), decode(value))
-    });
+    let headers = fields[5]
+        .split(',')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| {
+            let (name, value) = pair.split_once(':').expect("NAME:VALUE");
+            (name.to_owned(), decode(value))
+        });
     Record {
         partition: fields[0].parse().ok().filter(|partition| *partition >= 0),
         timestamp: fields[2].parse().ok(),
@@ -116,9 +138,16 @@ fn parse(line: &str) -> Record {
 pub fn record_line(message: &impl Message) -> String {
     let headers: Vec<String> = message
         .headers()
-        .map(|all| all.iter().map(|one| format!("{}:{}", one.key, encode(one.value))).collect())
+        .map(|all| {
+            all.iter()
+                .map(|one| format!("{}:{}", one.key, encode(one.value)))
+                .collect()
+        })
         .unwrap_or_default();
-    let time = message.timestamp().to_millis().map_or("-1".to_owned(), |time| time.to_string());
+    let time = message
+        .timestamp()
+        .to_millis()
+        .map_or("-1".to_owned(), |time| time.to_string());
     [
         message.partition().to_string(),
         message.offset().to_string(),

@@ -26,7 +26,12 @@ const DEADLINE: Duration = Duration::from_secs(50);
 fn main() {
     let address = std::env::args().last().expect("ADDRESS");
     let admin = config(&address).create().expect("an admin client");
-    lines::serve(Client { address, admin, follower: None, followed: BTreeMap::new() });
+    lines::serve(Client {
+        address,
+        admin,
+        follower: None,
+        followed: BTreeMap::new(),
+    });
 }
 
 struct Client {
@@ -39,7 +44,9 @@ struct Client {
 
 fn config(address: &str) -> ClientConfig {
     let mut chosen = ClientConfig::new();
-    chosen.set("bootstrap.servers", address).set_log_level(RDKafkaLogLevel::Emerg);
+    chosen
+        .set("bootstrap.servers", address)
+        .set_log_level(RDKafkaLogLevel::Emerg);
     chosen
 }
 
@@ -57,15 +64,24 @@ impl ProducerContext for Reports {
 }
 
 impl lines::Client for Client {
-    fn execute(&mut self, command: &str, words: &[&str], answer: &mut Answer) -> Result<(), Failure> {
+    fn execute(
+        &mut self,
+        command: &str,
+        words: &[&str],
+        answer: &mut Answer,
+    ) -> Result<(), Failure> {
         match (command, words) {
             ("create", [topic, partitions, config @ ..]) => self.create(topic, partitions, config),
-            ("delete", [topic]) => outcome(block_on(self.admin.delete_topics(&[topic], &options()))?),
+            ("delete", [topic]) => {
+                outcome(block_on(self.admin.delete_topics(&[topic], &options()))?)
+            }
             ("list", []) => self.list(answer),
             ("partitions", [topic]) => self.partitions(topic, answer),
             ("grow", [topic, count]) => {
                 let wanted = NewPartitions::new(topic, count.parse()?);
-                outcome(block_on(self.admin.create_partitions(&[wanted], &options()))?)
+                outcome(block_on(
+                    self.admin.create_partitions(&[wanted], &options()),
+                )?)
             }
             ("trim", [topic, partition, offset]) => self.trim(topic, partition, offset, answer),
             ("describe", [kind, name]) => self.describe(kind, name, answer),
@@ -100,9 +116,15 @@ impl lines::Client for Client {
         let config = producer_config(&self.address, &options);
         let producer: BaseProducer<Reports> = config.create_with_context(Reports(reports))?;
         for record in &records {
-            let headers = record.headers.iter().fold(OwnedHeaders::new(), |all, (key, value)| {
-                all.insert(Header { key, value: value.as_ref() })
-            });
+            let headers = record
+                .headers
+                .iter()
+                .fold(OwnedHeaders::new(), |all, (key, value)| {
+                    all.insert(Header {
+                        key,
+                        value: value.as_ref(),
+                    })
+                });
             let mut one: BaseRecord<'_, [u8], [u8]> = BaseRecord::to(topic).headers(headers);
             one.key = record.key.as_deref();
             one.payload = record.value.as_deref();
@@ -133,7 +155,10 @@ fn producer_config(address: &str, options: &HashMap<String, String>) -> ClientCo
         .set("message.max.bytes", &options["largest"])
         .set("linger.ms", &options["linger"])
         .set("message.timeout.ms", DEADLINE.as_millis().to_string());
-    for (option, name) in [("idempotent", "enable.idempotence"), ("in-flight", "max.in.flight")] {
+    for (option, name) in [
+        ("idempotent", "enable.idempotence"),
+        ("in-flight", "max.in.flight"),
+    ] {
         if let Some(value) = options.get(option) {
             chosen.set(name, value);
         }
@@ -144,13 +169,18 @@ fn producer_config(address: &str, options: &HashMap<String, String>) -> ClientCo
 // --- Topics and settings ---
 
 fn options() -> AdminOptions {
-    AdminOptions::new().request_timeout(Some(DEADLINE)).operation_timeout(Some(DEADLINE))
+    AdminOptions::new()
+        .request_timeout(Some(DEADLINE))
+        .operation_timeout(Some(DEADLINE))
 }
 
 /// Of the one thing that was asked for.
 fn outcome<T>(results: Vec<Result<T, (String, RDKafkaErrorCode)>>) -> Result<(), Failure> {
     match results.into_iter().next() {
-        Some(Err((what, code))) => Err(Failure { code: code as i32, text: format!("{what}: {code}") }),
+        Some(Err((what, code))) => Err(Failure {
+            code: code as i32,
+            text: format!("{what}: {code}"),
+        }),
         _ => Ok(()),
     }
 }
@@ -178,7 +208,11 @@ impl Client {
     }
 
     fn list(&self, answer: &mut Answer) -> Result<(), Failure> {
-        for topic in self.consumer(true)?.fetch_metadata(None, DEADLINE)?.topics() {
+        for topic in self
+            .consumer(true)?
+            .fetch_metadata(None, DEADLINE)?
+            .topics()
+        {
             answer.add(topic.name().to_owned());
         }
         Ok(())
@@ -194,7 +228,13 @@ impl Client {
         Ok(())
     }
 
-    fn trim(&self, topic: &str, partition: &str, offset: &str, answer: &mut Answer) -> Result<(), Failure> {
+    fn trim(
+        &self,
+        topic: &str,
+        partition: &str,
+        offset: &str,
+        answer: &mut Answer,
+    ) -> Result<(), Failure> {
         let before = match offset.parse()? {
             -1 => Offset::End,
             known => Offset::Offset(known),
@@ -215,12 +255,17 @@ impl Client {
         };
         let found = block_on(self.admin.describe_configs(&[resource], &options()))?;
         for result in found {
-            let described =
-                result.map_err(|code| Failure { code: code as i32, text: code.to_string() })?;
+            let described = result.map_err(|code| Failure {
+                code: code as i32,
+                text: code.to_string(),
+            })?;
             for entry in described.entries {
                 let value = lines::encode(entry.value.as_ref().map(String::as_bytes));
                 let source = source_number(&entry.source);
-                answer.add(format!("{}\t{value}\t{source}\t{}\t", entry.name, entry.is_read_only));
+                answer.add(format!(
+                    "{}\t{value}\t{source}\t{}\t",
+                    entry.name, entry.is_read_only
+                ));
             }
         }
         Ok(())
@@ -233,7 +278,10 @@ impl Client {
             wanted = wanted.set(name, value);
         }
         for result in block_on(self.admin.alter_configs(&[wanted], &options()))? {
-            result.map_err(|(_, code)| Failure { code: code as i32, text: code.to_string() })?;
+            result.map_err(|(_, code)| Failure {
+                code: code as i32,
+                text: code.to_string(),
+            })?;
         }
         Ok(())
     }
@@ -252,9 +300,19 @@ impl Client {
             .create()
     }
 
-    fn read(&self, topic: &str, partition: i32, start: i64, answer: &mut Answer) -> Result<(), Failure> {
+    fn read(
+        &self,
+        topic: &str,
+        partition: i32,
+        start: i64,
+        answer: &mut Answer,
+    ) -> Result<(), Failure> {
         let consumer = self.consumer(true)?;
-        let first = if start < 0 { Offset::Beginning } else { Offset::Offset(start) };
+        let first = if start < 0 {
+            Offset::Beginning
+        } else {
+            Offset::Offset(start)
+        };
         assign(&consumer, [(topic, partition, first)])?;
         loop {
             match consumer.poll(DEADLINE) {
@@ -265,17 +323,34 @@ impl Client {
         }
     }
 
-    fn seek(&self, topic: &str, partition: i32, offsets: &[&str], answer: &mut Answer) -> Result<(), Failure> {
+    fn seek(
+        &self,
+        topic: &str,
+        partition: i32,
+        offsets: &[&str],
+        answer: &mut Answer,
+    ) -> Result<(), Failure> {
         let consumer = self.consumer(false)?;
         for offset in offsets {
-            assign(&consumer, [(topic, partition, Offset::Offset(offset.parse()?))])?;
-            let found = consumer.poll(DEADLINE).ok_or(Failure::other("no message in time"))?;
+            assign(
+                &consumer,
+                [(topic, partition, Offset::Offset(offset.parse()?))],
+            )?;
+            let found = consumer
+                .poll(DEADLINE)
+                .ok_or(Failure::other("no message in time"))?;
             answer.add(lines::record_line(&found?));
         }
         Ok(())
     }
 
-    fn time(&self, topic: &str, partition: i32, timestamp: i64, answer: &mut Answer) -> Result<(), Failure> {
+    fn time(
+        &self,
+        topic: &str,
+        partition: i32,
+        timestamp: i64,
+        answer: &mut Answer,
+    ) -> Result<(), Failure> {
         let mut asked = TopicPartitionList::new();
         asked.add_partition_offset(topic, partition, Offset::Offset(timestamp))?;
         let found = self.consumer(true)?.offsets_for_times(asked, DEADLINE)?;
@@ -289,13 +364,19 @@ impl Client {
     }
 
     fn bounds(&self, topic: &str, partition: i32) -> Result<(i64, i64), Failure> {
-        Ok(self.consumer(true)?.fetch_watermarks(topic, partition, DEADLINE)?)
+        Ok(self
+            .consumer(true)?
+            .fetch_watermarks(topic, partition, DEADLINE)?)
     }
 
     /// A new assignment forgets the positions, so they are carried over.
     fn follow(&mut self, topic: &str, partitions: &[&str]) -> Result<(), Failure> {
         let mut wanted = BTreeMap::new();
-        for partition in partitions.iter().map(|text| text.parse()).collect::<Result<BTreeSet<i32>, _>>()? {
+        for partition in partitions
+            .iter()
+            .map(|text| text.parse())
+            .collect::<Result<BTreeSet<i32>, _>>()?
+        {
             let place = (topic.to_owned(), partition);
             let next = self.followed.get(&place).copied().unwrap_or(0);
             wanted.insert(place, next);
@@ -303,16 +384,19 @@ impl Client {
         if self.follower.is_none() {
             self.follower = Some(self.consumer(false)?);
         }
-        let places = wanted.iter().map(|((topic, partition), next)| {
-            (topic.as_str(), *partition, Offset::Offset(*next))
-        });
+        let places = wanted
+            .iter()
+            .map(|((topic, partition), next)| (topic.as_str(), *partition, Offset::Offset(*next)));
         assign(self.follower.as_ref().unwrap(), places)?;
         self.followed = wanted;
         Ok(())
     }
 
     fn take(&mut self, count: usize, answer: &mut Answer) -> Result<(), Failure> {
-        let follower = self.follower.as_ref().ok_or(Failure::other("nothing is followed"))?;
+        let follower = self
+            .follower
+            .as_ref()
+            .ok_or(Failure::other("nothing is followed"))?;
         let deadline = Instant::now() + DEADLINE;
         for taken in 0..count {
             let left = deadline.saturating_duration_since(Instant::now());
