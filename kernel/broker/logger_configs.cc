@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -26,6 +27,25 @@ std::optional<LogLevel> level_of(std::string_view text) {
   return found == std::end(levels) ? std::nullopt : std::optional(found->second);
 }
 
+// By subsystem; "" has that of all others.
+using Levels = std::map<std::string, LogLevel>;
+
+Levels levels_of(const Operations& operations) {
+  Levels levels_by_name;
+  for (const auto& [subsystem, level] : operations.log_levels()) levels_by_name[subsystem] = level;
+  return levels_by_name;
+}
+
+// Its own level, or that of what is above it.
+LogLevel effective(std::string subsystem, const Levels& own) {
+  while (true) {
+    if (const auto found = own.find(subsystem); found != own.end()) return found->second;
+    if (subsystem.empty()) return LogLevel::info;
+    const auto dot = subsystem.rfind('.');
+    subsystem.resize(dot == std::string::npos ? 0 : dot);
+  }
+}
+
 std::optional<ConfigRefusal> check(const ConfigChange& change) {
   if (change.operation == ConfigOperation::remove) {
     if (change.name != root) return std::nullopt;
@@ -45,8 +65,15 @@ std::optional<ConfigRefusal> check(const ConfigChange& change) {
 }  // namespace
 
 std::vector<ConfigEntry> describe_loggers(const Operations& operations) {
+  auto told = levels_of(operations);
+  const auto add = [&told, own = told](const std::string& subsystem) {
+    told.emplace(subsystem, effective(subsystem, own));
+  };
+  add("broker");
+  for (const auto& plugin : operations.plugins()) add(plugin.kind + "." + plugin.instance);
+
   std::vector<ConfigEntry> entries;
-  for (const auto& [subsystem, level] : operations.log_levels()) {
+  for (const auto& [subsystem, level] : told) {
     entries.push_back({.name = subsystem.empty() ? std::string(root) : subsystem,
                        .value = std::string(text_of(level)),
                        .source = ConfigSource::broker_logger,

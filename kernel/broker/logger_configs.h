@@ -12,7 +12,8 @@
 
 namespace millrace::kernel {
 
-/// Every subsystem that has a level of its own, and "root" for all others.  [any thread]
+/// The level of the broker, of each plugin, of every subsystem that has one of its own, and as
+/// "root" of all others.  [any thread]
 std::vector<ConfigEntry> describe_loggers(const Operations& operations);
 
 /// Sets and removes levels, all of them or none; why not otherwise.  [any thread]
