@@ -56,6 +56,7 @@ std::string_view source_text(std::int8_t source) {
     case ConfigSource::all_brokers: return "all brokers";
     case ConfigSource::static_broker: return "file";
     case ConfigSource::fallback: return "default";
+    case ConfigSource::broker_logger: return "log level";
   }
   return "other";
 }
