@@ -34,6 +34,17 @@ void begin_response(WireWriter& out, ApiKey api, std::int16_t version,
 
 }  // namespace detail
 
+namespace {
+
+/// Of an ApiVersions request from the future only the beginning is sure, and it is answered all the
+/// same (KIP-511).
+std::int16_t readable_header_version(const ApiInfo& api, std::int16_t version) noexcept {
+  if (api.key == ApiKey::api_versions && version > api.known.max) return 0;
+  return api.request_header_version(version);
+}
+
+}  // namespace
+
 Result<RequestHead> decode_request_head(Buffer frame) {
   if (frame.size() < 4) return Error{Errc::corrupt, "request of fewer than 4 bytes"};
   const auto key = load_be<std::int16_t>(frame.data());
@@ -42,7 +53,7 @@ Result<RequestHead> decode_request_head(Buffer frame) {
   if (!api) return Error{Errc::unsupported, "API key " + std::to_string(key)};
   WireReader in(std::move(frame));
   RequestHeader header;
-  read(in, api->request_header_version(version), header);
+  read(in, readable_header_version(*api, version), header);
   MR_CHECK(in.finish());
   return RequestHead{api, version, header.correlation_id, header.client_id, in.rest()};
 }

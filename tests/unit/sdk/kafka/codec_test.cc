@@ -15,6 +15,7 @@ namespace millrace::kafka {
 namespace {
 
 using testing::HasSubstr;
+using namespace std::string_view_literals;
 
 /// What a peer sees: the frame without its size.
 Buffer received(const Result<Payload>& payload) {
@@ -156,6 +157,13 @@ TEST(CodecTest, AnApiVersionsRequestFromTheFutureHasAReadableHead) {
   EXPECT_EQ(head->version, 99);
   EXPECT_FALSE(head->api->known.contains(head->version));
   EXPECT_EQ(head->correlation_id, 3);
+}
+
+TEST(CodecTest, OfAnApiVersionsRequestFromTheFutureOnlyTheBeginningIsRead) {
+  const auto noise = decode_request_head(Buffer::copy_of(as_bytes("\0\x12\0\x63\0\0\0\3\xff"sv)));
+  ASSERT_TRUE(noise);
+  EXPECT_EQ(noise->correlation_id, 3);
+  EXPECT_FALSE(decode_request_head(Buffer::copy_of(as_bytes("\0\x12\0\3\0\0\0\3\xff"sv))));
 }
 
 TEST(CodecTest, RefusesHeadsThatCannotBeAnswered) {
