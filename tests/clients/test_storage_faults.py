@@ -32,7 +32,7 @@ def content_of(folder) -> dict[str, bytes]:
 
 def test_a_log_whose_metadata_is_lost_survives_a_new_topic_of_its_name(stored):
     data = stored.folder / "data"
-    (data / "coordination" / "journal").unlink()
+    (data / "coordination.journal").unlink()
     before = content_of(data / "orders-0")
     stored.start()
     stored.wait_for_log_line("belongs to no known topic", "orders-0")
@@ -90,7 +90,7 @@ def test_a_checkpoint_that_cannot_be_read_costs_no_record(stored, name):
 
 
 def test_a_damaged_journal_is_refused_and_left_as_it_is(stored):
-    journal = stored.folder / "data" / "coordination" / "journal"
+    journal = stored.folder / "data" / "coordination.journal"
     content = bytearray(journal.read_bytes())
     content[16 + 9] ^= 1  # behind the header, in the first of several entries
     journal.write_bytes(content)

@@ -1,6 +1,8 @@
 """A data directory that Apache Kafka left after a clean stop starts under Millrace with its topics and records, and goes
 back to Kafka with what was written meanwhile."""
 
+import time
+
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
@@ -42,13 +44,21 @@ class Contents:
 
     def check(self, broker: Broker) -> None:
         consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "takeover",
-                             "auto.offset.reset": "error", "log_level": 2})
+                             "auto.offset.reset": "error", "enable.auto.commit": False,
+                             "log_level": 2})
         try:
-            assert set(TOPICS) <= set(consumer.list_topics(timeout=30).topics)
+            wait_for_topics(consumer)
             for (topic, partition), expected in self.written.items():
                 assert read_all(consumer, topic, partition) == expected, f"{topic}-{partition}"
         finally:
             consumer.close()
+
+
+def wait_for_topics(consumer: Consumer) -> None:
+    """A broker with ZooKeeper answers before its controller has told it of topics."""
+    deadline = time.monotonic() + 30
+    while not set(TOPICS) <= set(consumer.list_topics(timeout=30).topics):
+        assert time.monotonic() < deadline, "topics are missing"
 
 
 def read_all(consumer: Consumer, topic: str, partition: int) -> list[bytes]:

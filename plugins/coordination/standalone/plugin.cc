@@ -8,7 +8,7 @@ namespace {
 class StandalonePlugin final : public Plugin {
  public:
   Result<> start(Registrar& registrar, Host& host) override {
-    auto folder = std::string(host.setting("broker.data")) + "/coordination";
+    auto folder = std::string(host.setting("broker.data"));
     return registrar.add(
         std::make_unique<Standalone>(host.environment(), host.log(), std::move(folder)));
   }

@@ -59,9 +59,11 @@ Result<> Standalone::open() {
   auto& files = environment_.files();
   MR_CHECK(files.make_folders(folder_));
   // The journal syncs its own name in the folder; the folder's name is ours to keep.
-  MR_CHECK(files.sync_folder(folder_.substr(0, folder_.rfind('/'))));
-  MR_TRY(lock_, files.lock(folder_ + "/lock"));
-  const auto path = folder_ + "/journal";
+  const auto slash = folder_.rfind('/');
+  MR_CHECK(files.sync_folder(slash == 0 ? "/" : folder_.substr(0, slash)));
+  // Files, for Kafka refuses a data directory with folders that are no partitions.
+  MR_TRY(lock_, files.lock(folder_ + "/coordination.lock"));
+  const auto path = folder_ + "/coordination.journal";
   MR_TRY(auto opened,
          Journal::open(files, path, [this](std::vector<Change> changes) { tree_.apply(changes); }));
   journal_ = std::move(opened.journal);

@@ -82,7 +82,7 @@ TEST(StandaloneTest, ReplacesAJournalThatIsMostlyOutOfDate) {
   ASSERT_TRUE(fixture.join());
   const std::string large(100'000, 'x');
   for (int i = 0; i < 40; ++i) ASSERT_TRUE(fixture.put("/a", large + std::to_string(i)));
-  EXPECT_LT(fixture.node.files().info("/data/coordination/journal")->size, 2U << 20);
+  EXPECT_LT(fixture.node.files().info("/data/coordination/coordination.journal")->size, 2U << 20);
   fixture.crash();
   ASSERT_TRUE(fixture.join());
   EXPECT_TRUE(fixture.value_of("/a") == large + "39");
