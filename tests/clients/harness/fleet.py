@@ -55,15 +55,21 @@ class KafkaPython(LineClient):
 
 
 class KafkaPython14(LineClient):
+    """It reads a setting's source as a truth value, so its view of settings is left out."""
+
     name = "kafka-python-1.4"
-    abilities = EVERYTHING - {
-        "idempotence",
-        "in-flight",
-        "adjust",
-        "trim",
-        "synonyms",
-        "quiet-metadata",
-    }
+    abilities = frozenset(
+        {
+            "headers",
+            "timestamps",
+            "append-time",
+            "by-time",
+            "follow",
+            "error-codes",
+            "topics",
+            "grow",
+        }
+    )
     codecs = BEFORE_ZSTD
 
     @classmethod
@@ -103,7 +109,7 @@ class KafkaPythonAs08(KafkaPythonAs09):
 
 class Aiokafka(LineClient):
     name = "aiokafka"
-    abilities = EVERYTHING - {"in-flight", "adjust", "synonyms"}
+    abilities = EVERYTHING - {"in-flight", "adjust", "synonyms", "quiet-metadata"}
 
     @classmethod
     def command(cls):
@@ -139,6 +145,7 @@ class KafkaGo(LineClient):
         "follow",
         "trim",
         "synonyms",
+        "quiet-metadata",
     }
 
     def seen(self, records):

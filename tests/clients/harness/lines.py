@@ -1,4 +1,4 @@
-"""A client in a process of its own, in whatever language it is for: a program in drivers/, driven by
+"""A client in a process of its own, in whatever language: a program in drivers/, driven by
 lines. drivers/README.md describes them."""
 
 import base64

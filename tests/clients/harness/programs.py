@@ -1,4 +1,4 @@
-"""Builds the programs in drivers/ below build/clients, each again when one of its sources changes."""
+"""Builds the programs in drivers/ below build/clients, each again when a source of it changes."""
 
 import hashlib
 import os

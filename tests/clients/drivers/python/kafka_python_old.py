@@ -4,9 +4,9 @@ broker for, or `auto` to let it ask."""
 import sys
 
 from kafka import KafkaAdminClient
-from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTopic
+from kafka.admin import NewPartitions, NewTopic
 from kafka_records import Records
-from lines import Failure, pairs, setting_line
+from lines import pairs
 
 
 class Client(Records):
@@ -29,22 +29,6 @@ class Client(Records):
 
     def grow(self, topic, partitions) -> None:
         self.admin.create_partitions({topic: NewPartitions(int(partitions))})
-
-    def describe(self, kind, name):
-        resource = ConfigResource(ConfigResourceType[kind.upper()], name)
-        answer = self.admin.describe_configs([resource])
-        for code, text, _kind, _name, settings in answer.resources:
-            if code != 0:
-                raise Failure(code, text)
-            for setting, value, read_only, source, *_ in settings:
-                yield setting_line(setting, value, source, read_only)
-
-    def alter(self, topic, *config) -> None:
-        resource = ConfigResource(ConfigResourceType.TOPIC, topic, pairs(config))
-        answer = self.admin.alter_configs([resource])
-        for code, text, _kind, _name in answer.resources:
-            if code != 0:
-                raise Failure(code, text)
 
 
 if __name__ == "__main__":

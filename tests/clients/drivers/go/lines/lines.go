@@ -191,7 +191,11 @@ func (s *server) emit(record Record) {
 	for i, header := range record.Headers {
 		headers[i] = header.Name + ":" + encode(header.Value)
 	}
-	s.answer(record.Partition, record.Offset, record.Time.UnixMilli(), encode(record.Key),
+	timestamp := int64(-1) // what Kafka keeps for none
+	if !record.Time.IsZero() {
+		timestamp = record.Time.UnixMilli()
+	}
+	s.answer(record.Partition, record.Offset, timestamp, encode(record.Key),
 		encode(record.Value), strings.Join(headers, ","))
 }
 
