@@ -2,6 +2,7 @@
 back to Kafka with what was written meanwhile."""
 
 import time
+from collections.abc import Callable
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -25,6 +26,7 @@ class Contents:
 
     def create_topics(self, broker: Broker) -> None:
         admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 2})
+        wait_for(lambda: admin.list_topics(timeout=30).controller_id >= 0, "a controller")
         topics = [NewTopic(name, PARTITIONS, 1, config={"retention.ms": "9999999999"})
                   for name in TOPICS]
         for made in admin.create_topics(topics).values():
@@ -47,18 +49,18 @@ class Contents:
                              "auto.offset.reset": "error", "enable.auto.commit": False,
                              "log_level": 2})
         try:
-            wait_for_topics(consumer)
+            wait_for(lambda: set(TOPICS) <= set(consumer.list_topics(timeout=30).topics), "topics")
             for (topic, partition), expected in self.written.items():
                 assert read_all(consumer, topic, partition) == expected, f"{topic}-{partition}"
         finally:
             consumer.close()
 
 
-def wait_for_topics(consumer: Consumer) -> None:
-    """A broker with ZooKeeper answers before its controller has told it of topics."""
-    deadline = time.monotonic() + 30
-    while not set(TOPICS) <= set(consumer.list_topics(timeout=30).topics):
-        assert time.monotonic() < deadline, "topics are missing"
+def wait_for(holds: Callable[[], bool], what: str) -> None:
+    """A broker with ZooKeeper answers before its controller is elected and has told it of topics."""
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
 
 
 def read_all(consumer: Consumer, topic: str, partition: int) -> list[bytes]:
