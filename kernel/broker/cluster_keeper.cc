@@ -4,8 +4,8 @@
 
 #include "kernel/cluster/topics.h"
 #include "kernel/cluster/znodes.h"
-#include "kernel/takeover/takeover.h"
 #include "kernel/partition/topic_config.h"
+#include "kernel/takeover/takeover.h"
 
 namespace millrace::kernel {
 

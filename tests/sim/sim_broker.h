@@ -12,7 +12,8 @@
 
 namespace millrace::testing {
 
-/// Listens on ports 9092 (Kafka) and 9644 (HTTP) of its node and keeps its data in "/data" of the node's disk.
+/// Listens on ports 9092 (Kafka) and 9644 (HTTP) of its node and keeps its data in "/data" of the
+/// node's disk.
 class SimBroker {
  public:
   /// `sets` as on the command line of millraced: "storage.plugin=memory".

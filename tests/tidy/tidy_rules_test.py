@@ -85,6 +85,16 @@ class RulesTest(unittest.TestCase):
             ["kernel/b.cc:1"],
         )
 
+    def test_a_fuzzer_that_its_preset_does_not_build(self):
+        files = {
+            "tests/fuzz/CMakeLists.txt": "millrace_add_fuzzer(request LIBRARIES x)\n",
+            "tests/fuzz/request.cc": "",
+            "tests/fuzz/requests.cc": "",
+        }
+        self.assertEqual(
+            self.found(tidy.every_source_is_compiled, files), ["tests/fuzz/requests.cc:1"]
+        )
+
     def test_skips_need_a_reason_and_reasons_a_skip(self):
         files = {
             "tests/unit/a_test.cc": "TEST(A, Listed) {\n  GTEST_SKIP();\n}\n"
@@ -111,11 +121,14 @@ class RulesTest(unittest.TestCase):
             "tests/unit/a_test.cc": "std::this_thread::sleep_for(1s);\nusleep(10);\n"
             "co_await sleep(shard, 5s);  // the simulated clock\nrun(shard.sleep(5s));\n",
             "tests/clients/test_b.py": "time.sleep(1)\n# time.sleep(1) would be wrong\n",
+            "tests/bench/figures/cases.py": "time.sleep(IDLE_SECONDS)\n",
+            "tests/bench/figures/other.py": "time.sleep(IDLE_SECONDS)\n",
             "tests/run": "sleep 1\nwait $pid\n",
         }
         self.assertEqual(
             self.found(tidy.tests_do_not_sleep, files),
             [
+                "tests/bench/figures/other.py:1",
                 "tests/clients/test_b.py:1",
                 "tests/run:1",
                 "tests/unit/a_test.cc:1",

@@ -166,7 +166,7 @@ struct PartitionOffsetQuery {
   std::int32_t partition = -1;
   Epoch current_leader_epoch;
   std::int64_t timestamp = -1;  ///< milliseconds, or an OffsetSpec
-  /// Above 0: where segments begin that were written by then, so many, as clients before KIP-79 ask.
+  /// Above 0: where segments begin that were written by then, so many: asked before KIP-79.
   std::int32_t segments_max = 0;
 };
 struct TopicOffsetQuery {

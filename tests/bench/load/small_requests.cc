@@ -5,7 +5,6 @@
 
 #include <cstring>
 #include <deque>
-#include <thread>
 
 #include <millrace/batch.h>
 #include <millrace/bytes.h>
@@ -98,7 +97,6 @@ class Connection {
       const auto error = load_be<std::int16_t>(socket_.receive_frame().data() + error_at_);
       if (error == 0) return;
       if (Clock::now() > deadline) check(error);
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
   }
 

@@ -56,7 +56,8 @@ class TemporaryFolder {
 class EnvironmentTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto started = RealEnvironment::start({.shards = 2, .workers = 2}, Log(log_, "environment"), metrics_);
+    auto started =
+        RealEnvironment::start({.shards = 2, .workers = 2}, Log(log_, "environment"), metrics_);
     ASSERT_TRUE(started) << started.error().detail;
     environment_ = *std::move(started);
   }
