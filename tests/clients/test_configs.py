@@ -30,7 +30,7 @@ def sources(setting: dict) -> list[tuple[str, str, str]]:
 
 
 def test_what_is_taken_away_uncovers_the_next(tmp_path, topic):
-    """From the topic over this broker, all brokers and the file down to the default."""
+    """S09: from the topic over this broker, all brokers and the file down to the default."""
     own = Millrace(tmp_path, {"log.retention.minutes": 10})
     try:
         tool = Tool(own.start().address)
@@ -63,10 +63,16 @@ def test_what_is_taken_away_uncovers_the_next(tmp_path, topic):
 
 
 def test_a_default_never_changes_what_a_topic_has_of_its_own(own_broker, topic):
+    """K09, as far as it needs no compaction."""
     tool = Tool(own_broker.address)
     plain, own = f"{topic}-plain", f"{topic}-own"
     tool.text("topic", "create", plain)
     tool.text("topic", "create", own, "--config", "max.message.bytes=1000000")
+    tool.text("config", "alter", "--topic", own, "--set", "cleanup.policy=compact")
+    for policy in ("delete", "compact,delete"):
+        tool.text("config", "alter", "--all-brokers", "--set", f"log.cleanup.policy={policy}")
+        assert described(tool, "--topic", plain)["cleanup.policy"]["value"] == policy
+        assert described(tool, "--topic", own)["cleanup.policy"]["value"] == "compact"
     tool.text("config", "alter", "--all-brokers", "--set", "message.max.bytes=5000")
     client = Confluent(own_broker.address)
     large = [Record(b"key", bytes(20_000), partition=0)]

@@ -1,15 +1,11 @@
-"""Record batches (format V2) built by hand."""
+"""Record batches (format V2) and messages of before them (V0 and V1) built by hand."""
 
 import struct
+import zlib
 
+from crc32c import crc32c
 
-def crc32c(data: bytes) -> int:
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _bit in range(8):
-            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
+GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 
 
 def varint(number: int) -> bytes:
@@ -38,8 +34,28 @@ def record_batch(
 ) -> bytes:
     """One batch, not compressed."""
     records = b"".join(record(at, value) for at, value in enumerate(values))
-    checked = struct.pack(">hiqq", 0, len(values) - 1, time, time)
-    checked += struct.pack(">qhii", producer_id, producer_epoch, base_sequence, len(values))
-    checked += records
+    producer = struct.pack(">qhi", producer_id, producer_epoch, base_sequence)
+    return batch_around(records, len(values), time=time, producer=producer)
+
+
+def batch_around(
+    records: bytes,
+    count: int,
+    codec: int = 0,
+    time: int = 1_700_000_000_000,
+    producer: bytes = struct.pack(">qhi", -1, -1, -1),
+) -> bytes:
+    """The batch of these bytes, whatever they are: `count` records after `codec` opened them."""
+    checked = struct.pack(">hiqq", codec, count - 1, time, time)
+    checked += producer + struct.pack(">i", count) + records
     head = struct.pack(">ibI", -1, 2, crc32c(checked))
     return struct.pack(">qi", 0, len(head) + len(checked)) + head + checked
+
+
+def message(value: bytes, offset: int = 0, codec: int = 0, magic: int = 1) -> bytes:
+    """A V0 or V1 message without a key; with a codec, a wrapper of the messages in `value`."""
+    checked = struct.pack(">bb", magic, codec)
+    if magic == 1:
+        checked += struct.pack(">q", 1_700_000_000_000)
+    checked += struct.pack(">ii", -1, len(value)) + value
+    return struct.pack(">qiI", offset, 4 + len(checked), zlib.crc32(checked)) + checked

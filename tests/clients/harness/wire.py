@@ -115,6 +115,14 @@ class RawConnection:
         """The error alone."""
         return self.produce_at(topic, partition, records, version)[0]
 
+    def produce_messages(self, topic: str, partition: int, messages: bytes) -> int:
+        """The error of Produce v2, which may hold messages of before batches, for acks=all."""
+        name = topic.encode()
+        body = struct.pack(f">hiih{len(name)}s", -1, 10_000, 1, len(name), name)
+        body += struct.pack(">iii", 1, partition, len(messages)) + messages
+        answer = self.ask(API_PRODUCE, 2, body)
+        return struct.unpack_from(">h", answer, 4 + 2 + len(name) + 4 + 4)[0]
+
     def closed_by_broker(self) -> bool:
         """True once the broker closed the connection without sending a byte; False if it sends one
         or lets the timeout pass."""
