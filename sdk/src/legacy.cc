@@ -2,6 +2,7 @@
 #include <millrace/batch.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include <millrace/bytes.h>
@@ -105,6 +106,21 @@ Result<std::vector<LegacyMessage>> read_inner(const Message& wrapper, const Code
   return messages;
 }
 
+// What is added to the offsets within a V1 wrapper: they are relative, and the wrapper has that of
+// the last. Some producers leave the wrapper's at 0.
+Result<std::int64_t> base_offset(const LegacyMessage& wrapper,
+                                 std::span<const LegacyMessage> messages) {
+  std::int64_t base = 0;
+  std::int64_t sum = 0;
+  bool fits = !__builtin_sub_overflow(wrapper.offset.value, messages.back().offset.value, &base);
+  base = std::max<std::int64_t>(base, 0);
+  for (const auto& inner : messages) {
+    fits = fits && !__builtin_add_overflow(inner.offset.value, base, &sum);
+  }
+  if (!fits) return corrupt("offsets in a compressed message do not fit 64 bits");
+  return base;
+}
+
 Result<std::vector<LegacyMessage>> open_message(Message message, const Codecs& codecs,
                                                 std::size_t output_bytes_max) {
   std::vector<LegacyMessage> messages;
@@ -114,10 +130,7 @@ Result<std::vector<LegacyMessage>> open_message(Message message, const Codecs& c
   }
   MR_TRY(messages, read_inner(message, codecs, output_bytes_max));
   if (message.fields.magic == 0) return messages;
-  // V1: inner offsets are relative, and the wrapper has that of the last. Some producers leave the
-  // wrapper's at 0.
-  const auto last_relative = messages.back().offset.value;
-  const auto base = std::max<std::int64_t>(message.fields.offset.value - last_relative, 0);
+  MR_TRY(const auto base, base_offset(message.fields, messages));
   for (auto& inner : messages) {
     inner.offset.value += base;
     if (message.fields.log_append_time) {

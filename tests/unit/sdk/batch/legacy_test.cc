@@ -110,6 +110,17 @@ TEST(LegacyTest, RefusesWhatAWrapperMustNotHold) {
   EXPECT_EQ(refusal_of(message({.attributes = 6, .value = "?"})).code, Errc::unsupported);
 }
 
+TEST(LegacyTest, RefusesOffsetsThatDoNotFit) {
+  constexpr auto lowest = std::numeric_limits<std::int64_t>::min();
+  constexpr auto highest = std::numeric_limits<std::int64_t>::max();
+  const auto last = gzipped(message({.offset = 17}));
+  EXPECT_THAT(refusal_of(message({.offset = lowest, .attributes = 1, .value = last})).detail,
+              HasSubstr("do not fit"));
+  const auto falling = gzipped(message({.offset = highest}) + message({.offset = 1}));
+  EXPECT_THAT(refusal_of(message({.offset = 100, .attributes = 1, .value = falling})).detail,
+              HasSubstr("do not fit"));
+}
+
 TEST(LegacyTest, NoticesAChangedByteByItsCrc) {
   const auto good = message({.key = "key"});
   for (std::size_t at = 12; at < good.size(); ++at) {
