@@ -90,12 +90,31 @@ def add_configs(corpus: Corpus) -> None:
     corpus.add("config", b'broker.data="/tmp/x"\n[defaults]\n"num.partitions" = 3\n')
 
 
+HTTP_REQUESTS = (
+    b"GET /metrics?x=1#y HTTP/1.1\r\nHost: localhost:9644\r\n\r\n",
+    b"GET http://a:1/admin/topics HTTP/1.1\r\nHost: [::1]:1\r\nConnection: close\r\n\r\n",
+    b"GET /healthz HTTP/1.0\r\n\r\nHEAD / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+    b"POST /admin/topics HTTP/1.1\r\nHost: a\r\nOrigin: http://a\r\n"
+    b"Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n{}",
+    b"PATCH /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n"
+    b"2;x=1\r\nab\r\n3\r\ncde\r\n0\r\nX: 1\r\n\r\n",
+)
+
+
+def add_http_requests(corpus: Corpus) -> None:
+    """The first byte of an input is the size of the pieces that it is received in."""
+    for request in (*HTTP_REQUESTS, b"".join(HTTP_REQUESTS)):
+        for piece_bytes in (0, 255):
+            corpus.add("http_request", bytes([piece_bytes]) + request)
+
+
 def main() -> None:
     corpus = Corpus(Path(sys.argv[1]))
     add_requests(corpus)
     add_messages(corpus, sys.stdin.read().split())
     add_logs(corpus)
     add_configs(corpus)
+    add_http_requests(corpus)
     for kept in sorted((SOURCE / "tests" / "fuzz" / "found").glob("*/*")):
         corpus.add(kept.parent.name, kept.read_bytes())
 
