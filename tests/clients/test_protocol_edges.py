@@ -1,4 +1,4 @@
-"""Edges of the protocol that clients really meet: scenarios P01 to P15."""
+"""Edges of the protocol that clients really meet: scenarios P01 to P17."""
 
 import os
 import struct
@@ -8,7 +8,7 @@ import pytest
 from harness.broker import Millrace
 from harness.fetch_session import BY_ID, BY_NAME, NO_ID, fetch, topic_id
 from harness.records import Record
-from harness.wire import API_API_VERSIONS, RawConnection
+from harness.wire import API_API_VERSIONS, API_PRODUCE, RawConnection
 
 API_METADATA, API_SASL_HANDSHAKE = 3, 17
 UNSUPPORTED_VERSION, UNKNOWN_TOPIC_ID, FETCH_SESSION_TOPIC_ID_ERROR = 35, 100, 106
@@ -88,3 +88,8 @@ def test_P07_exactly_the_partitions_of_a_session_are_served(clients, wire, topic
 def test_P15_the_newest_sasl_handshake_is_the_one_of_tokens_in_frames(wire):
     """A client picks the newest that it is shown; a broker without logins may show none."""
     assert wire.ask_api_versions().get(API_SASL_HANDSHAKE, (0, 1))[1] == 1
+
+
+def test_P17_the_oldest_produce_is_offered(wire):
+    """Without it librdkafka takes the broker for one that knows no codec."""
+    assert wire.ask_api_versions()[API_PRODUCE][0] == 0
