@@ -98,3 +98,24 @@ def test_a_damaged_journal_is_refused_and_left_as_it_is(stored):
         stored.start()
     assert journal.read_bytes() == content
     assert (stored.folder / "data" / "orders-0").is_dir()
+
+
+def test_R07_flipped_bits_in_the_journal_remove_no_log(stored):
+    """The broker refuses to start, or starts without what only a torn end of the journal had told."""
+    journal = stored.folder / "data" / "coordination.journal"
+    folder = stored.folder / "data" / "orders-0"
+    content, logs = journal.read_bytes(), content_of(folder)
+    refused = 0
+    for at in range(0, len(content), max(len(content) // 20, 1)):
+        damaged = bytearray(content)
+        damaged[at] ^= 1 << at % 8
+        journal.write_bytes(damaged)
+        try:
+            stored.start()
+            assert stored.stop()[0] == 0
+        except AssertionError as error:
+            assert "code 65" in str(error)
+            assert journal.read_bytes() == damaged
+            refused += 1
+        assert content_of(folder) == logs
+    assert refused > 10
