@@ -1,4 +1,4 @@
-"""Messages and batches as other clients, or older ones, build them: scenarios C01, C03, C05, C09."""
+"""Messages and batches as other or older clients build them: scenarios C01, C03, C05, C09."""
 
 import gzip
 import struct

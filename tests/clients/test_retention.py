@@ -47,8 +47,8 @@ def now() -> int:
 @pytest.mark.millrace
 @pytest.mark.parametrize("kind", ["CreateTime", "LogAppendTime"])
 def test_T09_times_of_the_future_keep_nothing_alive(broker, writer, topic, kind):
-    """Millrace takes a segment for no younger than its last write; Apache Kafka keeps what claims to
-    be of the future."""
+    """Millrace takes a segment for no younger than its last write; Apache Kafka keeps what claims
+    to be of the future."""
     config = {
         **FOREVER,
         "segment.bytes": f"{1 << 20}",

@@ -101,7 +101,7 @@ def test_a_damaged_journal_is_refused_and_left_as_it_is(stored):
 
 
 def test_R07_flipped_bits_in_the_journal_remove_no_log(stored):
-    """The broker refuses to start, or starts without what only a torn end of the journal had told."""
+    """The broker refuses to start, or starts without what a torn end of the journal had told."""
     journal = stored.folder / "data" / "coordination.journal"
     folder = stored.folder / "data" / "orders-0"
     content, logs = journal.read_bytes(), content_of(folder)
