@@ -30,10 +30,10 @@ Task<Recovery> open_on(OpenRequest request) {
   co_return recovery;
 }
 
-Task<> close_on(ShardState& owner, TopicPartition id) {
+Task<> abandon_on(ShardState& owner, TopicPartition id) {
   const auto partition = owner.take(id);
   if (!partition) co_return {};
-  co_return co_await partition->close();
+  co_return co_await partition->abandon();
 }
 
 std::int32_t partitions_of(const TopicState& topic) {
@@ -111,16 +111,16 @@ Task<Recovery> TopicAdmin::open_known(std::shared_ptr<const TopicState> topic) {
   co_return total;
 }
 
-Task<> TopicAdmin::close(std::shared_ptr<const TopicState> topic, std::int32_t first) {
+Task<> TopicAdmin::abandon(std::shared_ptr<const TopicState> topic, std::int32_t first) {
   const auto ids = ids_from(first, *topic);
-  std::vector<Pending<>> closing;
+  std::vector<Pending<>> ending;
   for (const auto& id : ids) {
     auto& owner = partitions_.owner_of(id.topic, id.partition);
-    auto make = [&owner, id] { return close_on(owner, id); };
-    closing.push_back(start(parts_.environment.control(), run_on(owner.shard(), std::move(make))));
+    auto make = [&owner, id] { return abandon_on(owner, id); };
+    ending.push_back(start(parts_.environment.control(), run_on(owner.shard(), std::move(make))));
   }
   for (std::size_t at = 0; at < ids.size(); ++at) {
-    const auto closed = co_await closing[at];
+    const auto closed = co_await ending[at];
     if (closed) continue;
     parts_.log.warning("a partition that is being deleted did not close cleanly",
                        {{"partition", to_string(ids[at])}, {"error", to_string(closed.error())}});
@@ -194,7 +194,7 @@ Task<TopicCreated> TopicAdmin::create(NewTopic wanted, bool validate_only) {
     created.message = opened.error().detail;
     parts_.log.error("a new topic could not be opened; its creation is taken back",
                      {{"topic", topic->name}, {"error", to_string(opened.error())}});
-    MR_CO_CHECK(co_await close(topic));
+    MR_CO_CHECK(co_await abandon(topic));
     MR_CO_CHECK(co_await remove(topic));
     co_return std::move(created);
   }
@@ -225,7 +225,7 @@ Task<TopicGrown> TopicAdmin::grow(TopicGrowth wanted, bool validate_only) {
     grown.message = opened.error().detail;
     parts_.log.error("new partitions could not be opened; they are taken back",
                      {{"topic", topic->name}, {"error", to_string(opened.error())}});
-    MR_CO_CHECK(co_await close(topic, first));
+    MR_CO_CHECK(co_await abandon(topic, first));
     MR_CO_CHECK(co_await remove_logs(topic, first));
     MR_CO_CHECK(co_await undo_growth(parts_.coordination, *before, partitions_of(*topic)));
     co_return std::move(grown);
@@ -259,7 +259,7 @@ Task<TopicDeleted> TopicAdmin::erase(TopicName name) {
   MR_CO_CHECK(co_await parts_.coordination.commit(std::move(marks)));
   cluster_.state().remove(topic->name);
   MR_CO_CHECK(co_await cluster_.publish());
-  MR_CO_CHECK(co_await close(topic));
+  MR_CO_CHECK(co_await abandon(topic));
   MR_CO_CHECK(co_await remove(topic));
   parts_.log.info("topic deleted", {{"topic", topic->name}});
   co_return std::move(deleted);

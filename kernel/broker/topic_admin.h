@@ -36,7 +36,7 @@ class TopicAdmin {
 
  private:
   std::vector<Pending<Recovery>> begin_opening(const TopicState& topic, std::int32_t first);
-  Task<> close(std::shared_ptr<const TopicState> topic, std::int32_t first = 0);
+  Task<> abandon(std::shared_ptr<const TopicState> topic, std::int32_t first = 0);
   Task<> remove_logs(std::shared_ptr<const TopicState> topic, std::int32_t first = 0);
   Task<> remove(std::shared_ptr<const TopicState> topic);
 

@@ -100,6 +100,8 @@ Result<std::vector<FileInfo>> PosixFileSystem::list(const std::string& folder) {
 }
 
 Result<> PosixFileSystem::make_folders(const std::string& path) {
+  // Mostly all but the last one are there.
+  if (::mkdir(path.c_str(), folder_mode) == 0) return {};
   for (auto slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const auto prefix = path.substr(0, slash);
     if (::mkdir(prefix.c_str(), folder_mode) != 0 && errno != EEXIST) {

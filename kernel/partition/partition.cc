@@ -97,17 +97,31 @@ void Partition::advance(Offset written_end) {
   notify_watches();
 }
 
-Task<> Partition::close() {
+Task<> Partition::end_running() {
   closing_ = true;
   high_watermark_moved_.notify_all();
   notify_watches();
   background_.cancel();
   CancelScope never_cancelled;
   auto ending = running_.close().within(never_cancelled);
-  MR_CO_CHECK(co_await std::move(ending));
+  co_return co_await std::move(ending);
+}
+
+Task<> Partition::close() {
+  MR_CO_CHECK(co_await end_running());
   auto snapshot = co_await store_state();
   auto closed = co_await log_->close();
   co_return closed ? std::move(snapshot) : std::move(closed);
+}
+
+Task<> Partition::abandon() {
+  MR_CO_CHECK(co_await end_running());
+  CancelScope hurried;
+  hurried.cancel();
+  auto closing = log_->close().within(hurried);
+  auto closed = co_await std::move(closing);
+  if (!closed && closed.error().code != Errc::cancelled) co_return closed.error();
+  co_return {};
 }
 
 }  // namespace millrace::kernel

@@ -125,6 +125,8 @@ class Partition {
   /// Stops taking requests (NOT_LEADER_OR_FOLLOWER), fails waiting ones, snapshots, closes the log.
   /// When its scope is cancelled it ends soon, and the log is checked when it is opened again.
   Task<> close();
+  /// As close(), but stores nothing: its log is about to be removed.
+  Task<> abandon();
 
   /// For tests: while held, the high watermark stays where it is, however much is written.
   void hold_high_watermark(bool held);
@@ -152,6 +154,7 @@ class Partition {
   Timestamp now() const noexcept { return host_.environment.clock().wall(); }
   Offset readable_end(Isolation isolation) const noexcept;
   ErrorCode check_epoch(Epoch current) const noexcept;
+  Task<> end_running();
   PartitionProduced refused(Refusal refusal, Offset log_start = {}) const;
 
   // partition_produce.cc
@@ -177,6 +180,7 @@ class Partition {
 
   // partition_upkeep.cc
   Task<> recover();
+  Task<> restore();
   Task<bool> restore_aborted();
   Task<Offset> restore_producers();
   Task<bool> restore_epochs();

@@ -47,9 +47,18 @@ Result<std::vector<Noted>> notes_of(const Payload& batches) {
 
 }  // namespace
 
+Task<> Partition::recover() {
+  if (!recovery_.created) MR_CO_CHECK(co_await restore());
+  producers_.settle(high_watermark_);
+  epochs_.assign(leader_epoch_, log_->bounds().end);
+  const auto segments = log_->segments();
+  if (!segments.empty()) snapshot_segment_ = segments.back().base;
+  co_return {};
+}
+
 // The files beside the log are caches of what it says: where one is missing or wrong, all of the
 // log is walked.
-Task<> Partition::recover() {
+Task<> Partition::restore() {
   const auto start = log_->bounds().start;
   MR_CO_TRY(const bool epochs_known, co_await restore_epochs());
   MR_CO_TRY(const bool aborted_known, co_await restore_aborted());
@@ -61,12 +70,7 @@ Task<> Partition::recover() {
     MR_CO_CHECK(co_await cut_aborted(new_from));
   }
   aborted_stored_ = new_from;
-  MR_CO_CHECK(co_await replay(epochs_known ? new_from : start, new_from));
-  producers_.settle(high_watermark_);
-  epochs_.assign(leader_epoch_, log_->bounds().end);
-  const auto segments = log_->segments();
-  if (!segments.empty()) snapshot_segment_ = segments.back().base;
-  co_return {};
+  co_return co_await replay(epochs_known ? new_from : start, new_from);
 }
 
 Task<bool> Partition::restore_aborted() {
@@ -155,6 +159,7 @@ Task<bool> Partition::restore_epochs() {
 // Everything that replay would have to find again. The snapshot comes last: replay begins behind
 // it.
 Task<> Partition::store_state() {
+  if (log_->bounds().end == Offset{0}) co_return {};
   MR_CO_CHECK(co_await store_epochs());
   MR_CO_CHECK(co_await store_aborted());
   co_return co_await store_producers();

@@ -128,13 +128,19 @@ Result<> Checkpoints::lower_recovery_point(const TopicPartition& partition, Offs
   return store(CheckpointKind::recovery_point, change);
 }
 
-Result<> Checkpoints::forget(const TopicPartition& partition) {
+Checkpoints::Changes Checkpoints::note_forgotten(const TopicPartition& partition) {
+  const std::lock_guard lock(mutex_);
+  Changes changes{};
   for (const auto kind : all_kinds) {
-    std::unique_lock lock(mutex_);
     if (of(kind).offsets.erase(partition) == 0) continue;
-    const auto change = ++of(kind).changes;
-    lock.unlock();
-    MR_CHECK(store(kind, change));
+    changes[static_cast<std::size_t>(kind)] = ++of(kind).changes;
+  }
+  return changes;
+}
+
+Result<> Checkpoints::store(const Changes& changes) {
+  for (const auto kind : all_kinds) {
+    MR_CHECK(store(kind, changes[static_cast<std::size_t>(kind)]));
   }
   return {};
 }

@@ -23,6 +23,8 @@ Result<std::map<TopicPartition, Offset>> read_checkpoint(std::string_view text,
 
 /// All kinds. A change is on disk when a call returns.  [any thread; may block on the disk]
 class Checkpoints {
+  static constexpr std::size_t kinds = 3;
+
  public:
   Checkpoints(FileSystem& files, std::string data_folder)
       : files_(files), folder_(std::move(data_folder)) {}
@@ -43,10 +45,13 @@ class Checkpoints {
   Result<> store(CheckpointKind kind, std::uint64_t change);
   /// Lowers a recovery point that is beyond `offset`.
   Result<> lower_recovery_point(const TopicPartition& partition, Offset offset);
-  Result<> forget(const TopicPartition& partition);
+  /// Drops the partition from all kinds; on disk once store() has been called with what is
+  /// returned.
+  using Changes = std::array<std::uint64_t, kinds>;
+  Changes note_forgotten(const TopicPartition& partition);
+  Result<> store(const Changes& changes);
 
  private:
-  static constexpr std::size_t kinds = 3;
   struct Kept {
     std::map<TopicPartition, Offset> offsets;
     std::uint64_t changes = 0;

@@ -36,9 +36,9 @@ FileLog::FileLog(LogHost host, std::string folder, LogOptions options, Recovered
       end_(recovered.end),
       recovery_point_(recovered.end),
       as_closed_(recovered.as_closed) {
-  *mark_->recovery_point = recovery_point_.value;
+  mark_->facts->durable_end = recovery_point_.value;
   for (const auto& segment : segments_) {
-    if (segment->loaded()) host_.open_files.used(segment);
+    if (segment->loaded() && segment->has_file()) host_.open_files.used(segment);
   }
 }
 
@@ -87,6 +87,7 @@ Result<Ticket> FileLog::append(std::span<const BatchParts> batches) {
     MR_CHECK(roll());
   }
   host_.open_files.used(segments_.back());
+  if (!active().has_file()) folder_changed_ = true;
   bool broken = false;
   auto appended = active().append(batches, now, broken);
   if (!appended) {
@@ -254,7 +255,7 @@ Task<> FileLog::flush_all() {
   if (cuts != cuts_) co_return {};
   for (std::size_t at = 0; at < dirty.size(); ++at) dirty[at]->synced(plans[at]);
   recovery_point_ = std::max(recovery_point_, target);
-  *mark_->recovery_point = recovery_point_.value;
+  mark_->facts->durable_end = recovery_point_.value;
   co_return {};
 }
 
@@ -269,6 +270,7 @@ Task<> FileLog::sync_all(std::vector<SyncPlan> plans) {
     SyncProgress progress{*give_up};
     auto done = carry_out(files, folder, plans, progress);
     *lost = progress.records_failed;
+    if (done && folder_changed) done = sync_topic_id(files, folder);
     if (done && folder_changed) done = files.sync_folder(folder);
     return done;
   };
@@ -292,6 +294,8 @@ Task<> FileLog::flush_rolled() {
 // checked when the log is opened again.
 Task<> FileLog::close() {
   if (closed_) co_return {};
+  const auto* scope = co_await this_scope();
+  if (scope && scope->cancelled()) *give_up_ = true;
   auto flushed = co_await flush_to_close();
   *give_up_ = true;
   CancelScope never_cancelled;
@@ -328,7 +332,7 @@ Result<> FileLog::forget_durable(Offset from) {
   as_closed_ = false;
   if (recovery_point_ <= from) return {};
   recovery_point_ = from;
-  *mark_->recovery_point = from.value;
+  mark_->facts->durable_end = from.value;
   return host_.lower_recovery_point(from);
 }
 

@@ -19,27 +19,27 @@
 
 namespace millrace::filelog {
 
-/// The offset below which a log is on disk, as far as this process knows; -1 before it is opened.
-/// Outlives the log, for the next one who opens it.  [any thread]
-using KnownDurable = std::atomic<std::int64_t>;
+/// What outlives a log, for the next one who opens it.  [any thread]
+struct LogFacts {
+  /// Below it the log is on disk, as far as this process knows; -1 before it is opened.
+  std::atomic<std::int64_t> durable_end = -1;
+  /// It has ended without a clean close.
+  std::atomic<bool> lost = false;
+};
 
 /// Held by a log from before it is opened until it is closed; the storage watches it.  [any thread]
 class OpenMark {
  public:
-  OpenMark(std::shared_ptr<KnownDurable> known, std::shared_ptr<std::atomic<unsigned>> lost)
-      : recovery_point(std::move(known)), lost_(std::move(lost)) {}
+  explicit OpenMark(std::shared_ptr<LogFacts> log_facts) : facts(std::move(log_facts)) {}
   ~OpenMark() {
-    if (!closed_clean) ++*lost_;
+    if (!closed_clean) facts->lost = true;
   }
   OpenMark(const OpenMark&) = delete;
   OpenMark& operator=(const OpenMark&) = delete;
 
-  const std::shared_ptr<KnownDurable> recovery_point;
+  const std::shared_ptr<LogFacts> facts;
   /// A close has brought everything to the disk. Else the log counts as lost.
   std::atomic<bool> closed_clean = false;
-
- private:
-  std::shared_ptr<std::atomic<unsigned>> lost_;
 };
 
 /// What a log uses and does not own; outlives it.

@@ -143,8 +143,9 @@ Result<> FileStorage::give_folder_back() {
   MR_CHECK(store_recovery_points());
   const std::lock_guard lock(mutex_);
   if (!owned_) return {};
-  bool clean = *lost_ == 0;
+  bool clean = true;
   for (const auto& [partition, use] : opened_) {
+    if (use.facts->lost) clean = false;
     if (!use.mark.expired()) {
       return Error{Errc::conflict, say(folder_, ": ", to_string(partition), " is still open")};
     }
@@ -164,7 +165,8 @@ Result<> FileStorage::store_recovery_points() {
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [partition, use] : opened_) {
-      if (*use.known_durable >= 0) points.push_back({partition, {*use.known_durable}});
+      const Offset durable{use.facts->durable_end};
+      if (durable.value >= 0) points.push_back({partition, durable});
     }
   }
   if (points.empty()) return {};
@@ -185,7 +187,7 @@ Task<Opened> FileStorage::open(TopicPartition partition, LogOptions options) {
   MR_CO_TRY(auto mark, mark_open(partition, clean));
   // The work holds the mark too: a cancelled open ends when its recovery does.
   auto work = [this, partition, options, clean, mark] {
-    return recover_log(partition, options, clean, Offset{*mark->recovery_point});
+    return recover_log(partition, options, clean, Offset{mark->facts->durable_end});
   };
   MR_CO_TRY(auto recovered, co_await on_worker(environment_.workers(), std::move(work)));
   MR_CO_CHECK(co_await make_known(partition, recovered));
@@ -218,7 +220,7 @@ Result<std::shared_ptr<OpenMark>> FileStorage::mark_open(const TopicPartition& p
     return Error{Errc::conflict, say(folder_, ": ", to_string(partition), " is open already")};
   }
   clean = started_clean_ && first_time;
-  auto mark = std::make_shared<OpenMark>(use.known_durable, lost_);
+  auto mark = std::make_shared<OpenMark>(use.facts);
   use.mark = mark;
   return mark;
 }
@@ -242,53 +244,61 @@ Result<RecoveredLog> FileStorage::recover_log(const TopicPartition& partition,
   return recover(environment_.files(), request);
 }
 
-// A new folder's name becomes durable, and a recovery point known: from now on a crash leaves a log
-// that has one. Partitions that are opened at once share the writes.
+// A recovery point becomes known, and with the checkpoint, which is in the same folder, the name of
+// a new partition durable: from now on a crash leaves a log that has one. Partitions that are
+// opened at once share the writes.
 Task<> FileStorage::make_known(TopicPartition partition, const RecoveredLog& recovered) {
   constexpr auto kind = CheckpointKind::recovery_point;
   const auto known = checkpoints_.find(kind, partition);
   if (!recovered.created && known && *known <= recovered.end) co_return {};
   const auto point = checkpoints_.note(kind, {partition, recovered.end});
-  const auto folder = recovered.created ? ++folders_made_ : 0;
-  auto work = [this, point, folder]() -> Result<> {
-    MR_CHECK(sync_folders(folder));
-    return checkpoints_.store(kind, point);
-  };
+  auto work = [this, point] { return checkpoints_.store(kind, point); };
   co_return co_await on_worker(environment_.workers(), std::move(work));
 }
 
-Result<> FileStorage::sync_folders(std::uint64_t made) {
-  const std::lock_guard lock(folders_mutex_);
-  if (folders_synced_ >= made) return {};
-  const auto by_now = folders_made_.load();
-  MR_CHECK(environment_.files().sync_folder(folder_));
-  folders_synced_ = by_now;
+// The checkpoints first, so that a new log of this name does not inherit them. Once the folder's
+// new name is durable the partition is gone; its files go later, at the latest with the next start.
+// Partitions that are removed at once share the syncs.
+Task<> FileStorage::remove(TopicPartition partition) {
+  MR_CO_CHECK(forget_opened(partition));
+  const auto forgotten = checkpoints_.note_forgotten(partition);
+  const auto doomed = folder_ + "/" + doomed_folder(partition, environment_.random().uuid());
+  auto rename = [this, partition, forgotten, doomed]() -> Result<std::uint64_t> {
+    MR_CHECK(checkpoints_.store(forgotten));
+    MR_CHECK(environment_.files().rename(path_of(partition), doomed));
+    return ++folders_renamed_;
+  };
+  MR_CO_TRY(const auto renamed, co_await on_worker(environment_.workers(), std::move(rename)));
+  auto sync = [this, renamed] { return sync_renamed(renamed); };
+  MR_CO_CHECK(co_await on_worker(environment_.workers(), std::move(sync)));
+  environment_.workers().submit([&files = environment_.files(), log = log_, doomed] {
+    const auto gone = files.remove_tree(doomed);
+    if (gone) return;
+    log.warning("the files of a removed partition are still there; the next start tries again",
+                {{"folder", doomed}, {"reason", to_string(gone.error())}});
+  });
+  co_return {};
+}
+
+Result<> FileStorage::forget_opened(const TopicPartition& partition) {
+  const std::lock_guard lock(mutex_);
+  const auto opened = opened_.find(partition);
+  if (opened == opened_.end()) return {};
+  if (!opened->second.mark.expired()) {
+    return Error{Errc::conflict, say(folder_, ": ", to_string(partition),
+                                     " is open; close it before it is removed")};
+  }
+  opened_.erase(opened);
   return {};
 }
 
-Task<> FileStorage::remove(TopicPartition partition) {
-  auto work = [this, partition] { return remove_folder(partition); };
-  co_return co_await on_worker(environment_.workers(), work);
-}
-
-Result<> FileStorage::remove_folder(const TopicPartition& partition) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto opened = opened_.find(partition);
-    if (opened != opened_.end()) {
-      if (!opened->second.mark.expired()) {
-        return Error{Errc::conflict, say(folder_, ": ", to_string(partition),
-                                         " is open; close it before it is removed")};
-      }
-      opened_.erase(opened);
-    }
-  }
-  auto& files = environment_.files();
-  MR_CHECK(checkpoints_.forget(partition));
-  const auto doomed = folder_ + "/" + doomed_folder(partition, environment_.random().uuid());
-  MR_CHECK(files.rename(path_of(partition), doomed));
-  MR_CHECK(files.sync_folder(folder_));
-  return files.remove_tree(doomed);
+Result<> FileStorage::sync_renamed(std::uint64_t renamed) {
+  const std::lock_guard lock(sync_mutex_);
+  if (renames_synced_ >= renamed) return {};
+  const auto by_now = folders_renamed_.load();
+  MR_CHECK(environment_.files().sync_folder(folder_));
+  renames_synced_ = by_now;
+  return {};
 }
 
 // ---- checkpoints ----
@@ -298,7 +308,7 @@ Offset FileStorage::claimable(const PartitionOffset& wanted) {
   const std::lock_guard lock(mutex_);
   const auto opened = opened_.find(wanted.partition);
   if (opened == opened_.end()) return wanted.offset;
-  const Offset known{*opened->second.known_durable};
+  const Offset known{opened->second.facts->durable_end};
   return known.value < 0 ? wanted.offset : std::min(wanted.offset, known);
 }
 

@@ -53,9 +53,9 @@ class FileStorage final : public Storage {
   Result<RecoveredLog> recover_log(const TopicPartition& partition, const LogOptions& options,
                                    bool clean, Offset known_durable);
   Task<> make_known(TopicPartition partition, const RecoveredLog& recovered);
-  Result<> sync_folders(std::uint64_t made);
   Offset claimable(const PartitionOffset& wanted);
-  Result<> remove_folder(const TopicPartition& partition);
+  Result<> forget_opened(const TopicPartition& partition);
+  Result<> sync_renamed(std::uint64_t renamed);
   Result<> give_folder_back();
   std::string path_of(const TopicPartition& partition) const {
     return folder_ + "/" + to_string(partition);
@@ -70,9 +70,9 @@ class FileStorage final : public Storage {
   Checkpoints checkpoints_;
   SpaceGuard space_;
 
-  std::atomic<std::uint64_t> folders_made_ = 0;
-  std::mutex folders_mutex_;
-  std::uint64_t folders_synced_ = 0;
+  std::atomic<std::uint64_t> folders_renamed_ = 0;
+  std::mutex sync_mutex_;
+  std::uint64_t renames_synced_ = 0;  // guarded by sync_mutex_
 
   std::mutex mutex_;
   std::unique_ptr<FileSystem::Lock> owned_;
@@ -80,12 +80,10 @@ class FileStorage final : public Storage {
   std::map<const Shard*, OpenFiles> open_files_;
   struct Use {
     std::weak_ptr<OpenMark> mark;  ///< expired while nobody has it open
-    std::shared_ptr<KnownDurable> known_durable = std::make_shared<KnownDurable>(-1);
+    std::shared_ptr<LogFacts> facts = std::make_shared<LogFacts>();
   };
   /// Every partition that was opened since the start; the others are as the last stop left them.
   std::map<TopicPartition, Use> opened_;
-  /// Logs that ended without a clean close.
-  const std::shared_ptr<std::atomic<unsigned>> lost_ = std::make_shared<std::atomic<unsigned>>(0);
 };
 
 }  // namespace millrace::filelog

@@ -12,6 +12,13 @@ namespace {
 
 constexpr Offset everything{std::numeric_limits<std::int64_t>::max()};
 
+// "version: 0", "topic_id: " and an id: one that is shorter was not on the disk when a crash came.
+constexpr std::size_t metadata_bytes_min = 43;
+
+bool is_torn_metadata(std::string_view text) {
+  return text.size() < metadata_bytes_min || text.find_first_not_of('\0') == std::string_view::npos;
+}
+
 Offset base_of(const FileInfo& log_file) { return parse_offset_name(log_file.name)->offset; }
 
 class Recovery {
@@ -24,9 +31,13 @@ class Recovery {
   Result<RecoveredLog> run() {
     MR_CHECK(find_or_make_folder());
     MR_CHECK(check_topic_id());
-    MR_CHECK(finish_swaps());
-    MR_CHECK(remove_leftovers());
-    MR_CHECK(open_segments());
+    if (log_.created) {
+      MR_CHECK(begin_at(request_.log_start.value_or(Offset{0})));
+    } else {
+      MR_CHECK(finish_swaps());
+      MR_CHECK(remove_leftovers());
+      MR_CHECK(open_segments());
+    }
     MR_CHECK(settle());
     if (folder_changed_) MR_CHECK(files_.sync_folder(folder_));
     return std::move(log_);
@@ -64,17 +75,18 @@ class Recovery {
 };
 
 Result<> Recovery::find_or_make_folder() {
-  const auto listing = files_.list(folder_);
-  if (listing) return {};
-  if (listing.error().code != Errc::not_found) return listing.error();
+  const auto found = files_.info(folder_);
+  if (found) return {};
+  if (found.error().code != Errc::not_found) return found.error();
   MR_CHECK(files_.make_folders(folder_));
-  log_.created = folder_changed_ = true;
+  log_.created = true;
   return {};
 }
 
 Result<> Recovery::check_topic_id() {
   const auto& expected = request_.options.topic_id;
   if (expected.is_none()) return {};
+  if (log_.created) return write_topic_id(expected);
   MR_TRY(const auto found, read_topic_id(files_, folder_));
   if (found == expected) return {};
   if (!found.is_none()) {
@@ -85,17 +97,13 @@ Result<> Recovery::check_topic_id() {
   return write_topic_id(expected);
 }
 
-// As replace_file(), but the folder is synced once, at the end.
+// Of a new log nothing is synced: until its first flush there is nothing that a crash could take.
 Result<> Recovery::write_topic_id(const Uuid& id) {
   const auto text = say("version: 0\ntopic_id: ", to_string(id), "\n");
   const auto content = as_bytes(text);
-  const auto temporary = path(metadata_file) + std::string(temporary_mark);
-  MR_TRY(const auto file, files_.open(temporary, OpenMode::create));
-  MR_CHECK(file->truncate(0));
-  MR_CHECK(file->write_at(0, std::span(&content, 1)));
-  MR_CHECK(file->sync());
-  folder_changed_ = true;
-  return files_.rename(temporary, path(metadata_file));
+  if (!log_.created) return replace_file(files_, path(metadata_file), content);
+  MR_TRY(const auto file, files_.open(path(metadata_file), OpenMode::create));
+  return file->write_at(0, std::span(&content, 1));
 }
 
 // A compaction that had written everything: `.swap` files replace the segments that they were made
@@ -267,7 +275,8 @@ Result<> Recovery::settle() {
     log_.end = log_.start;
   }
   log_.checked_from = std::min(log_.checked_from, log_.end);
-  log_.as_closed = request_.clean && log_.bytes_cut == 0 && log_.segments.back()->indexed();
+  log_.as_closed = !log_.segments.back()->has_file() ||
+                   (request_.clean && log_.bytes_cut == 0 && log_.segments.back()->indexed());
   // What was read may still be in the page cache alone.
   std::vector<std::shared_ptr<Segment>> dirty;
   std::vector<SyncPlan> plans;
@@ -286,11 +295,16 @@ Result<> Recovery::settle() {
   return {};
 }
 
+// A log that begins at 0 has no file until it has records. Any other needs one, whose name says
+// where it begins.
 Result<> Recovery::begin_at(Offset start) {
-  MR_TRY(auto segment, Segment::create(files_, source(start, {}), request_.now));
+  auto segment = Segment::begin(files_, source(start, {}), request_.now);
+  if (start > Offset{0}) {
+    MR_CHECK(segment->file());
+    folder_changed_ = true;
+  }
   log_.segments.push_back(std::move(segment));
   log_.checked_from = start;
-  folder_changed_ = true;
   return {};
 }
 
@@ -314,6 +328,12 @@ Result<RecoveredLog> recover(FileSystem& files, const RecoveryRequest& request) 
   return Recovery(files, request).run();
 }
 
+Result<> sync_topic_id(FileSystem& files, const std::string& folder) {
+  const auto file = files.open(folder + "/" + std::string(metadata_file), OpenMode::write);
+  if (file) return (*file)->sync();
+  return file.error().code == Errc::not_found ? Result<>() : file.error();
+}
+
 Result<Uuid> read_topic_id(FileSystem& files, const std::string& folder) {
   constexpr std::string_view field = "topic_id:";
   const auto path = folder + "/" + std::string(metadata_file);
@@ -321,6 +341,7 @@ Result<Uuid> read_topic_id(FileSystem& files, const std::string& folder) {
   if (!content)
     return content.error().code == Errc::not_found ? Result<Uuid>(Uuid{}) : content.error();
   const auto text = content->text();
+  if (is_torn_metadata(text)) return Uuid{};
   auto at = text.find(field);
   if (at != std::string_view::npos) {
     at = text.find_first_not_of(' ', at + field.size());

@@ -31,19 +31,21 @@ struct RecoveredLog {
   std::vector<std::shared_ptr<Segment>> segments;  ///< at least one; the last is open for appends
   Offset start;
   Offset end;
-  bool created = false;    ///< its folder's name is not durable yet
-  bool as_closed = false;  ///< everything, indexes too, is on disk as a clean close left it
+  bool created = false;    ///< its folder is new, and not durable yet
+  bool as_closed = false;  ///< never written to; or all, indexes too, is as a clean close left it
   Offset checked_from;
   std::uint64_t bytes_cut = 0;
   std::string cut_reason;
 };
 
-/// What it returns is on disk as a whole. Errc::conflict: the folder belongs to another topic of
-/// the same name. Errc::corrupt: there is damage with sound batches behind it, in a log of which no
-/// recovery point is known.
+/// What it returns is on disk as a whole, but for the folder of a new log. Errc::conflict: the
+/// folder belongs to another topic of the same name. Errc::corrupt: there is damage with sound
+/// batches behind it, in a log of which no recovery point is known.
 Result<RecoveredLog> recover(FileSystem& files, const RecoveryRequest& request);
 
-/// The topic's id in partition.metadata; none when there is no such file.
+/// The topic's id in partition.metadata; none when there is no such file, or a torn one.
 Result<Uuid> read_topic_id(FileSystem& files, const std::string& folder);
+/// Makes that file's content durable, where there is one.
+Result<> sync_topic_id(FileSystem& files, const std::string& folder);
 
 }  // namespace millrace::filelog

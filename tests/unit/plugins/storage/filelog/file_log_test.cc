@@ -169,6 +169,17 @@ TEST_F(FileLogTest, WritesNothingMoreOnceAFlushHasFailed) {
   log_.reset();
 }
 
+TEST_F(FileLogTest, ALogThatWasNeverWrittenToIsAnEmptyFolder) {
+  subject_.disk().fail_below(orders_folder);
+  for (int run = 0; run < 2; ++run) {
+    auto opened = subject_.open();
+    ASSERT_TRUE(opened) << to_string(opened.error());
+    EXPECT_EQ(opened->created, run == 0);
+    EXPECT_TRUE(subject_.names(orders_folder).empty());
+    subject_.close(opened->log);
+  }
+}
+
 TEST_F(FileLogTest, AnIdleLogClosesWithoutTheDisk) {
   append_batch(open(), 3);
   for (int run = 0; run < 2; ++run) {

@@ -287,6 +287,99 @@ TEST_F(RecoveryTest, KeepsAndListsAFolderWithoutMetadata) {
   subject_.close(opened->log);
 }
 
+TEST_F(RecoveryTest, WritesMetadataAnewWhereACrashHasTornIt) {
+  const Uuid id{{7}};
+  const auto whole = "version: 0\ntopic_id: " + to_string(id) + "\n";
+  const auto path = std::string(orders_folder) + "/partition.metadata";
+  for (std::size_t bytes = 0; bytes + 1 < whole.size(); ++bytes) {
+    for (const auto& torn : {whole.substr(0, bytes), std::string(bytes, '\0')}) {
+      FilelogSubject subject;
+      subject.write(first_log, whole_);
+      subject.write(path, torn);
+      subject.lock();
+      auto opened = subject.open({.topic_id = id});
+      ASSERT_TRUE(opened) << bytes << ": " << to_string(opened.error());
+      EXPECT_EQ(opened->log->bounds().end, Offset{9});
+      EXPECT_EQ(subject.content(path), whole);
+      subject.close(opened->log);
+    }
+  }
+}
+
+// Nothing of it was synced but its name and its recovery point.
+TEST_F(RecoveryTest, ANewLogSurvivesTheLossOfPowerAsAnEmptyOne) {
+  const Uuid id{{7}};
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    FilelogSubject subject(seed);
+    subject.lock();
+    auto opened = subject.open({.topic_id = id});
+    ASSERT_TRUE(opened) << to_string(opened.error());
+    if (seed % 2 == 0) append_batch(*opened->log, 3);
+    subject.crash(opened->log);
+    subject.lock();
+    opened = subject.open({.topic_id = id});
+    ASSERT_TRUE(opened) << to_string(opened.error());
+    EXPECT_FALSE(opened->created);
+    append_batch(*opened->log, 3);
+    subject.close(opened->log);
+  }
+}
+
+TEST_F(RecoveryTest, TheFirstFlushMakesANewLogDurable) {
+  const Uuid id{{7}};
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    FilelogSubject subject(seed);
+    subject.lock();
+    auto opened = subject.open({.topic_id = id});
+    ASSERT_TRUE(opened) << to_string(opened.error());
+    append_batch(*opened->log, 3);
+    ASSERT_TRUE(subject.run(opened->log->flush({3})));
+    subject.crash(opened->log);
+    subject.lock();
+    const auto found = subject.run(subject.storage().list());
+    ASSERT_TRUE(found);
+    ASSERT_EQ(found->size(), 1u);
+    EXPECT_EQ(found->front().topic_id, id);
+    opened = subject.open({.topic_id = id});
+    ASSERT_TRUE(opened) << to_string(opened.error());
+    EXPECT_EQ(opened->log->bounds().end, Offset{3});
+    subject.close(opened->log);
+  }
+}
+
+TEST_F(RecoveryTest, ARemovedPartitionStaysAwayWhenThePowerIsLost) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    FilelogSubject subject(seed);
+    subject.lock();
+    auto opened = subject.open();
+    ASSERT_TRUE(opened) << to_string(opened.error());
+    append_batch(*opened->log, 3);
+    subject.close(opened->log);
+    ASSERT_TRUE(subject.run(subject.storage().remove(orders)));
+    std::unique_ptr<PartitionLog> nothing;
+    subject.crash(nothing);
+    subject.lock();
+    EXPECT_TRUE(subject.run(subject.storage().list())->empty());
+    opened = subject.open();
+    ASSERT_TRUE(opened) << to_string(opened.error());
+    EXPECT_TRUE(opened->created);
+    EXPECT_EQ(opened->log->bounds().end, Offset{0});
+    subject.close(opened->log);
+  }
+}
+
+TEST_F(RecoveryTest, ALogThatWasRemovedNeedsNoCleanEnd) {
+  append_batch(open(), 3);
+  CancelScope hurried;
+  hurried.cancel();
+  auto closing = opened_.log->close().within(hurried);
+  EXPECT_EQ(subject_.run(std::move(closing)).error().code, Errc::cancelled);
+  opened_.log.reset();
+  ASSERT_TRUE(subject_.run(subject_.storage().remove(orders)));
+  subject_.close_storage();
+  EXPECT_TRUE(subject_.exists(clean_mark));
+}
+
 TEST_F(RecoveryTest, UsesTheCleanMarkUpBeforeAnythingIsOpened) {
   append_batch(open(), 3);
   EXPECT_FALSE(subject_.exists(clean_mark));
