@@ -275,7 +275,10 @@ class ApacheKafka39(Broker):
     def start(self) -> "Broker":
         if self.zookeeper is None:
             self._start_zookeeper()
-        return super().start()
+        super().start()
+        # It answers before it knows its controller, and a client that hears so may ask no more.
+        self.wait_for_log_line("Recorded new ZK controller", timeout=START_SECONDS_MAX)
+        return self
 
     def _start_zookeeper(self) -> None:
         arguments = [str(self.zookeeper_port), str(self.folder / "zookeeper")]

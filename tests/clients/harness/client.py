@@ -21,6 +21,8 @@ ABILITIES = {
     "headers": "each record has headers of its own",
     "timestamps": "a record can be given its time",
     "timeless": "sends records without a time, as those of format V0 are",
+    "old-formats": "reads records in the formats V0 and V1",
+    "lz4-of-v0": "... and LZ4 in format V0, whose frames have another checksum than all other LZ4",
     "by-time": "finds the offset of a time",
     "follow": "one consumer reads partitions that change meanwhile",
     "idempotence": "an idempotent producer",

@@ -9,6 +9,7 @@ from harness.kcat import Kcat
 from harness.lines import LineClient
 
 EVERYTHING = frozenset(ABILITIES) - {"timeless"}
+OLD_FORMATS = frozenset({"old-formats", "lz4-of-v0"})
 BEFORE_ZSTD = ("none", "gzip", "snappy", "lz4")
 
 
@@ -33,7 +34,9 @@ class Java010(LineClient):
     """Asks for no versions: what it sends is what 0.10 brokers had (Produce 2, Fetch 3)."""
 
     name = "java-0.10"
-    abilities = frozenset({"timestamps", "append-time", "by-time", "follow", "error-codes"})
+    abilities = frozenset(
+        {"timestamps", "append-time", "by-time", "follow", "error-codes"} | OLD_FORMATS
+    )
     codecs = BEFORE_ZSTD
     fixed_headers = ()
     sees_headers = False
@@ -66,6 +69,8 @@ class KafkaPython14(LineClient):
             "by-time",
             "follow",
             "error-codes",
+            "old-formats",
+            "lz4-of-v0",
             "topics",
             "grow",
         }
@@ -81,7 +86,7 @@ class KafkaPythonAs010(LineClient):
     """Told that the broker is a 0.10: Produce 2, Fetch 2, messages of format V1."""
 
     name = "kafka-python-as-0.10"
-    abilities = frozenset({"timestamps", "append-time", "follow", "error-codes"})
+    abilities = frozenset({"timestamps", "append-time", "follow", "error-codes"} | OLD_FORMATS)
     codecs = BEFORE_ZSTD
     fixed_headers = ()
     sees_headers = False
@@ -96,7 +101,7 @@ class KafkaPythonAs09(KafkaPythonAs010):
     """Produce 1, Fetch 1, messages of format V0."""
 
     name = "kafka-python-as-0.9"
-    abilities = frozenset({"timeless", "follow", "error-codes"})
+    abilities = frozenset({"timeless", "follow", "error-codes"} | OLD_FORMATS)
     version = "0.9"
 
 
@@ -109,7 +114,7 @@ class KafkaPythonAs08(KafkaPythonAs09):
 
 class Aiokafka(LineClient):
     name = "aiokafka"
-    abilities = EVERYTHING - {"in-flight", "adjust", "synonyms", "quiet-metadata"}
+    abilities = EVERYTHING - {"in-flight", "adjust", "synonyms", "quiet-metadata", "lz4-of-v0"}
 
     @classmethod
     def command(cls):
@@ -118,7 +123,7 @@ class Aiokafka(LineClient):
 
 class FranzGo(LineClient):
     name = "franz-go"
-    abilities = EVERYTHING - {"in-flight"}
+    abilities = EVERYTHING - {"in-flight", "lz4-of-v0"}
 
     @classmethod
     def command(cls):
@@ -127,7 +132,7 @@ class FranzGo(LineClient):
 
 class Sarama(LineClient):
     name = "sarama"
-    abilities = EVERYTHING - {"in-flight"}
+    abilities = EVERYTHING - {"in-flight", "lz4-of-v0"}
 
     @classmethod
     def command(cls):
@@ -142,6 +147,7 @@ class KafkaGo(LineClient):
         "idempotence",
         "in-flight",
         "append-time",
+        "lz4-of-v0",
         "follow",
         "trim",
         "synonyms",
@@ -177,10 +183,10 @@ class KafkaJs(LineClient):
 
 
 class Rust(LineClient):
-    """Takes a refused AlterConfigs for done."""
+    """Takes a refused AlterConfigs for done; its librdkafka lost the old formats."""
 
     name = "rust"
-    abilities = EVERYTHING - {"adjust", "refusals", "synonyms"}
+    abilities = EVERYTHING - {"adjust", "refusals", "synonyms"} - OLD_FORMATS
 
     @classmethod
     def command(cls):

@@ -38,6 +38,8 @@ class Kcat(Client):
     abilities = frozenset(
         {
             "append-time",
+            "old-formats",
+            "lz4-of-v0",
             "by-time",
             "idempotence",
             "in-flight",

@@ -228,7 +228,8 @@ function recordLine(partition, { offset, timestamp, key, value, headers }) {
   const all = Object.entries(headers || {}).flatMap(([name, values]) =>
     [].concat(values).map(one => `${name}:${encode(one)}`)
   )
-  return [partition, offset, timestamp, encode(key), encode(value), all].join('\t')
+  // A message of format V0 has no time.
+  return [partition, offset, timestamp ?? -1, encode(key), encode(value), all].join('\t')
 }
 
 function parsed(line) {
