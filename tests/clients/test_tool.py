@@ -7,7 +7,7 @@ import random
 import pytest
 
 from conftest import PARTITIONS
-from harness.java import Java
+from harness.fleet import Java
 from harness.records import CODECS, Record
 from harness.tool import Tool, run
 
