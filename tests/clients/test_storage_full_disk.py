@@ -15,6 +15,8 @@ from harness.wire import RawConnection
 pytestmark = [pytest.mark.fault, pytest.mark.millrace]
 
 KAFKA_STORAGE_ERROR = 56
+PRODUCE = 7
+"""A version whose clients know of that error; older ones are told to look for the leader again."""
 DISK_BYTES = 32 << 20
 RESUMES_SECONDS_MAX = 20
 
@@ -64,7 +66,7 @@ def fill(broker, topic: str, batch: bytes) -> tuple[int, int]:
     """Sends until it is refused; the number of batches taken, and the error."""
     with RawConnection(broker.address) as connection:
         for taken in range(2 * DISK_BYTES // len(batch)):
-            if error := connection.produce(topic, 0, batch, 3):
+            if error := connection.produce(topic, 0, batch, PRODUCE):
                 return taken, error
     raise AssertionError("the disk does not fill up")
 
@@ -72,7 +74,7 @@ def fill(broker, topic: str, batch: bytes) -> tuple[int, int]:
 def wait_until_taken(broker, topic: str, batch: bytes) -> None:
     deadline = time.monotonic() + RESUMES_SECONDS_MAX
     with RawConnection(broker.address) as connection:
-        while error := connection.produce(topic, 0, batch, 3):
+        while error := connection.produce(topic, 0, batch, PRODUCE):
             assert error == KAFKA_STORAGE_ERROR
             assert time.monotonic() < deadline, broker.log_tail()
 
