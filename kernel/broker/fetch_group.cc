@@ -25,9 +25,9 @@ void FetchGroup::make_due(Item& item) {
 }
 
 void FetchGroup::apply(Changes changes) {
-  for (const auto slot : changes.forgotten) {
-    items_.erase(slot);
-    std::erase(due_, slot);
+  for (const auto slot : changes.forgotten) items_.erase(slot);
+  if (!changes.forgotten.empty()) {
+    std::erase_if(due_, [this](Slot slot) { return !items_.contains(slot); });
   }
   for (auto& wanted : changes.wanted) {
     auto& item = items_[wanted.slot];

@@ -46,6 +46,11 @@ void FetchSession::change(const FetchRequest& request) {
   for (const auto& topic : request.forgotten) {
     for (const auto partition : topic.partitions) forget(topic.topic, partition);
   }
+  if (request.forgotten.empty()) return;
+  for (auto& changes : changes_) {
+    std::erase_if(changes.wanted,
+                  [this](const auto& wanted) { return entries_[wanted.slot].group == nowhere; });
+  }
 }
 
 FetchSession::Slot FetchSession::slot_of(const TopicName& topic, std::int32_t partition) {
@@ -66,11 +71,9 @@ void FetchSession::forget(const TopicName& topic, std::int32_t partition) {
   if (at == slots_.end()) return;
   const auto slot = at->second;
   const auto group = entries_[slot].group;
-  const auto has_slot = [slot](const auto& wanted) { return wanted.slot == slot; };
   if (group == nowhere) {
-    std::erase_if(homeless_, has_slot);
+    homeless_.erase(slot);
   } else {
-    std::erase_if(changes_[group].wanted, has_slot);
     changes_[group].forgotten.push_back(slot);
   }
   slots_.erase(at);
@@ -88,25 +91,24 @@ std::size_t FetchSession::group_of(const TopicName& topic, std::int32_t partitio
 void FetchSession::place(FetchGroup::Wanted wanted) {
   auto& entry = entries_[wanted.slot];
   if (entry.group == nowhere) entry.group = group_of(wanted.topic, wanted.fetch.partition);
-  auto& list = entry.group == nowhere ? homeless_ : changes_[entry.group].wanted;
-  const auto same = std::ranges::find(list, wanted.slot, &FetchGroup::Wanted::slot);
-  if (entry.group == nowhere && same != list.end()) {
-    *same = std::move(wanted);
+  if (entry.group == nowhere) {
+    const auto slot = wanted.slot;
+    homeless_.insert_or_assign(slot, std::move(wanted));
   } else {
-    list.push_back(std::move(wanted));
+    changes_[entry.group].wanted.push_back(std::move(wanted));
   }
 }
 
 // A topic may have become known since.
 void FetchSession::place_homeless() {
   auto wanted = std::exchange(homeless_, {});
-  for (auto& one : wanted) place(std::move(one));
+  for (auto& [slot, one] : wanted) place(std::move(one));
 }
 
 void FetchSession::answer_homeless(std::vector<Found>& found) const {
-  for (const auto& one : homeless_) {
+  for (const auto& [slot, one] : homeless_) {
     auto& unknown = found.emplace_back(
-        Found{.slot = one.slot,
+        Found{.slot = slot,
               .fetched = {.partition = one.fetch.partition, .error = ErrorCode::unknown_topic_id},
               .news = true});
     unknown.fetched.aborted.emplace();

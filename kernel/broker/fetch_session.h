@@ -29,8 +29,7 @@ class FetchSession {
 
   /// Takes over what another request of the session changes.
   void change(const FetchRequest& request);
-  /// What there is a reason to answer, `keep_within` the limit; in the order of the partitions
-  /// where `in_order`, else those that waited longest first.
+  /// What there is a reason to answer: of each shard at most `context.bytes_max`.
   Task<std::vector<FetchGroup::Found>> read(ReadContext context,
                                             std::shared_ptr<FetchWaiter> waiter);
   /// Puts what was found into an answer's shape, partitions in order.
@@ -74,7 +73,7 @@ class FetchSession {
   std::map<Key, Slot> slots_;
   std::vector<std::shared_ptr<FetchGroup>> groups_;  // by shard; null where there is nothing
   std::vector<FetchGroup::Changes> changes_;         // by shard; what the groups do not know yet
-  std::vector<FetchGroup::Wanted> homeless_;         // topic ids that nobody knows
+  std::map<Slot, FetchGroup::Wanted> homeless_;      // topic ids that nobody knows
   std::size_t first_group_ = 0;
 };
 
