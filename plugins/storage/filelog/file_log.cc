@@ -38,7 +38,7 @@ FileLog::FileLog(LogHost host, std::string folder, LogOptions options, Recovered
       as_closed_(recovered.as_closed) {
   mark_->facts->durable_end = recovery_point_.value;
   for (const auto& segment : segments_) {
-    if (segment->loaded() && segment->has_file()) host_.open_files.used(segment);
+    if (segment->loaded()) host_.open_files.used(segment);
   }
 }
 
@@ -87,7 +87,7 @@ Result<Ticket> FileLog::append(std::span<const BatchParts> batches) {
     MR_CHECK(roll());
   }
   host_.open_files.used(segments_.back());
-  if (!active().has_file()) folder_changed_ = true;
+  if (end_ == Offset{0}) folder_changed_ = true;  // nothing of a new log was synced
   bool broken = false;
   auto appended = active().append(batches, now, broken);
   if (!appended) {

@@ -12,11 +12,14 @@ namespace {
 
 constexpr Offset everything{std::numeric_limits<std::int64_t>::max()};
 
-// "version: 0", "topic_id: " and an id: one that is shorter was not on the disk when a crash came.
-constexpr std::size_t metadata_bytes_min = 43;
+constexpr std::string_view metadata_head = "version: 0\ntopic_id: ";
+constexpr std::size_t topic_id_chars = 22;
 
+// Of a file that was not on the disk when the power went there is nothing, zeros, or its beginning.
 bool is_torn_metadata(std::string_view text) {
-  return text.size() < metadata_bytes_min || text.find_first_not_of('\0') == std::string_view::npos;
+  if (text.find_first_not_of('\0') == std::string_view::npos) return true;
+  return text.size() < metadata_head.size() + topic_id_chars &&
+         (metadata_head.starts_with(text) || text.starts_with(metadata_head));
 }
 
 Offset base_of(const FileInfo& log_file) { return parse_offset_name(log_file.name)->offset; }
@@ -99,7 +102,7 @@ Result<> Recovery::check_topic_id() {
 
 // Of a new log nothing is synced: until its first flush there is nothing that a crash could take.
 Result<> Recovery::write_topic_id(const Uuid& id) {
-  const auto text = say("version: 0\ntopic_id: ", to_string(id), "\n");
+  const auto text = say(metadata_head, to_string(id), "\n");
   const auto content = as_bytes(text);
   if (!log_.created) return replace_file(files_, path(metadata_file), content);
   MR_TRY(const auto file, files_.open(path(metadata_file), OpenMode::create));
@@ -275,8 +278,9 @@ Result<> Recovery::settle() {
     log_.end = log_.start;
   }
   log_.checked_from = std::min(log_.checked_from, log_.end);
-  log_.as_closed = !log_.segments.back()->has_file() ||
-                   (request_.clean && log_.bytes_cut == 0 && log_.segments.back()->indexed());
+  const bool indexed = log_.segments.back()->indexed();
+  const bool never_written = log_.end == Offset{0} && !indexed;
+  log_.as_closed = log_.bytes_cut == 0 && (never_written || (request_.clean && indexed));
   // What was read may still be in the page cache alone.
   std::vector<std::shared_ptr<Segment>> dirty;
   std::vector<SyncPlan> plans;
@@ -295,14 +299,10 @@ Result<> Recovery::settle() {
   return {};
 }
 
-// A log that begins at 0 has no file until it has records. Any other needs one, whose name says
-// where it begins.
+// One that begins at 0 is the same without its file. Of any other the name says where it begins.
 Result<> Recovery::begin_at(Offset start) {
-  auto segment = Segment::begin(files_, source(start, {}), request_.now);
-  if (start > Offset{0}) {
-    MR_CHECK(segment->file());
-    folder_changed_ = true;
-  }
+  MR_TRY(auto segment, Segment::create(files_, source(start, {}), request_.now));
+  if (start > Offset{0}) folder_changed_ = true;
   log_.segments.push_back(std::move(segment));
   log_.checked_from = start;
   return {};

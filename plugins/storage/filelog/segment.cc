@@ -125,21 +125,14 @@ std::string Segment::path(std::string_view suffix) const {
   return source_.folder + "/" + offset_name(source_.base, suffix);
 }
 
-std::shared_ptr<Segment> Segment::begin(FileSystem& files, const SegmentSource& source,
-                                        Timestamp now) {
-  std::shared_ptr<Segment> segment(new Segment(files, source));
-  segment->end_ = source.base;
-  segment->created_ = segment->modified_ = now;
-  segment->has_file_ = false;
-  segment->loaded_ = true;
-  return segment;
-}
-
 Result<std::shared_ptr<Segment>> Segment::create(FileSystem& files, const SegmentSource& source,
                                                  Timestamp now) {
-  auto segment = begin(files, source, now);
-  MR_TRY(const auto log, segment->file());
-  MR_CHECK(log->truncate(0));
+  std::shared_ptr<Segment> segment(new Segment(files, source));
+  MR_TRY(segment->log_, files.open(segment->path(log_suffix), OpenMode::create));
+  MR_CHECK(segment->log_->truncate(0));
+  segment->end_ = source.base;
+  segment->created_ = segment->modified_ = now;
+  segment->loaded_ = true;
   return segment;
 }
 
@@ -418,9 +411,7 @@ Result<> Segment::replace_by_copy(std::uint64_t bytes) {
 Result<std::shared_ptr<File>> Segment::file() {
   if (!log_) log_ = readers_.lock();
   if (!log_) {
-    const auto mode = has_file_ ? OpenMode::write : OpenMode::create;
-    MR_TRY(log_, files_.open(path(log_suffix), mode));
-    has_file_ = true;
+    MR_TRY(log_, files_.open(path(log_suffix), OpenMode::write));
   }
   return log_;
 }

@@ -88,10 +88,7 @@ class Segment {
   /// Its place among the segments whose files are open; see open_files.h.
   using Place = std::list<std::weak_ptr<Segment>>::iterator;
 
-  /// A new, empty segment; its file is made when it is first needed. There must be none yet.
-  static std::shared_ptr<Segment> begin(FileSystem& files, const SegmentSource& source,
-                                        Timestamp now);
-  /// The same; its file is made or emptied.
+  /// A new, empty segment; its file is made or emptied.
   static Result<std::shared_ptr<Segment>> create(FileSystem& files, const SegmentSource& source,
                                                  Timestamp now);
   /// One that is complete, from its file's size and the last row of its time index. Nothing else is
@@ -134,9 +131,8 @@ class Segment {
   Result<ReadPlan> plan_read(Offset from, Offset limit, std::uint64_t bytes_max, bool at_least_one);
   /// A position to scan from for the first entry whose timestamp is at or after `time`.
   std::uint64_t scan_for(Timestamp time) const;
-  /// The log file, opened (of an empty segment: made) if need be.
+  /// The log file, opened if need be.
   Result<std::shared_ptr<File>> file();
-  bool has_file() const noexcept { return has_file_; }
   /// Closes the file, which whoever else holds keeps open; a complete segment that is on disk
   /// forgets its indexes too, and is no longer loaded().
   void let_go() noexcept;
@@ -172,7 +168,6 @@ class Segment {
   std::shared_ptr<File> log_;    // none while closed
   std::weak_ptr<File> readers_;  // the last one that was open
   std::optional<Place> place_;
-  bool has_file_ = true;
   bool loaded_ = false;
   OffsetIndex offsets_;
   TimeIndex times_;
