@@ -195,12 +195,16 @@ Result<Files> find_files(FileSystem& files, const std::string& folder) {
   return found;
 }
 
-/// Applies the records of a file that are not below `from`; returns the offset behind its last
-/// batch.
-Result<Offset> replay_file(FileSystem& files, const std::string& path, Offset from,
-                           Replay& replay) {
+struct Replayed {
+  Offset next;        ///< behind the last batch
+  bool torn = false;  ///< another batch begins and does not end
+};
+
+/// Applies the records of a file that are not below `from`.
+Result<Replayed> replay_file(FileSystem& files, const std::string& path, Offset from,
+                             Replay& replay) {
   MR_TRY(const auto content, read_file(files, path));
-  Offset next = from;
+  Replayed replayed{.next = from};
   std::size_t at = 0;
   const auto where = [&](const Error& error) {
     return Error{error.code, path + " at byte " + std::to_string(at) + ": " + error.detail};
@@ -208,7 +212,10 @@ Result<Offset> replay_file(FileSystem& files, const std::string& path, Offset fr
   while (at < content.size()) {
     const auto rest = content.slice(at);
     const auto header = read_batch_header(rest);
-    if (!header && header.error().code == Errc::out_of_range) break;  // torn
+    if (!header && header.error().code == Errc::out_of_range) {
+      replayed.torn = true;
+      break;
+    }
     if (!header) return where(header.error());
     const auto batch = rest.slice(0, header->total_bytes());
     if (!verify_crc(batch)) return where({Errc::corrupt, "the batch's checksum is wrong"});
@@ -224,10 +231,16 @@ Result<Offset> replay_file(FileSystem& files, const std::string& path, Offset fr
       if (!walked) return where(walked.error());
       if (!applied) return where(applied.error());
     }
-    next = std::max(next, header->last_offset() + 1);
+    replayed.next = std::max(replayed.next, header->last_offset() + 1);
     at += header->total_bytes();
   }
-  return next;
+  return replayed;
+}
+
+Error incomplete(const std::string& path, const std::string& what) {
+  return {Errc::corrupt, path + ": " + what +
+                             "; topics would be missing. Bring the folder back from a copy, or "
+                             "let Kafka start and stop on it"};
 }
 
 }  // namespace
@@ -235,14 +248,22 @@ Result<Offset> replay_file(FileSystem& files, const std::string& path, Offset fr
 Result<KafkaMetadata> read_metadata_log(FileSystem& files, const std::string& folder) {
   MR_TRY(const auto found, find_files(files, folder));
   Replay replay;
+  if (found.segments.empty()) return incomplete(folder, "there is no segment of the log");
   Offset end{0};
   if (found.snapshot) {
     // The offsets inside a snapshot count its own records; its name says how far it reaches.
-    MR_CHECK(replay_file(files, folder + "/" + found.snapshot->name, Offset{0}, replay));
+    const auto path = folder + "/" + found.snapshot->name;
+    MR_TRY(const auto replayed, replay_file(files, path, Offset{0}, replay));
+    if (replayed.torn) return incomplete(path, "the snapshot ends within a batch");
     end = found.snapshot->start;
   }
   for (const auto& segment : found.segments) {
-    MR_TRY(end, replay_file(files, folder + "/" + segment.name, end, replay));
+    const auto path = folder + "/" + segment.name;
+    if (segment.start > end) {
+      return incomplete(path, "what is before is there up to offset " + std::to_string(end.value));
+    }
+    MR_TRY(const auto replayed, replay_file(files, path, end, replay));
+    end = replayed.next;
   }
   return std::move(replay).finish(end);
 }

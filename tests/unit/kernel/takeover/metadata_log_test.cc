@@ -113,5 +113,32 @@ TEST_F(MetadataLogTest, RefusesDamageAndSaysWhere) {
   EXPECT_THAT(damaged.error().detail, ::testing::HasSubstr("00000000000000000000.log at byte"));
 }
 
+// Whoever believed less than all of the log would delete the topics that only the rest names.
+TEST_F(MetadataLogTest, RefusesALogThatIsNotAllThere) {
+  const std::string folder = "/data/__cluster_metadata-0/";
+  const auto refusal = [&] {
+    const auto found = read();
+    return found ? "read" : found.error().detail;
+  };
+  put_golden_metadata(files_, "/data");
+  const auto log = golden_metadata_file("00000000000000000000.log.gz");
+  put_log(std::string_view(log).substr(0, log.size() / 2));
+  put_file(files_, folder + "00000000000000005000.log", "");
+  EXPECT_THAT(refusal(), ::testing::HasSubstr("00000000000000005000.log: what is before is there"));
+
+  ASSERT_TRUE(files_.remove(folder + "00000000000000000000.log"));
+  EXPECT_THAT(refusal(), ::testing::HasSubstr("there up to offset 0"));
+
+  const auto snapshot = golden_metadata_file("00000000000000000000-0000000000.checkpoint");
+  const auto cut = std::string_view(snapshot).substr(0, snapshot.size() - 3);
+  put_file(files_, folder + "00000000000000005000-0000000001.checkpoint", snapshot);
+  EXPECT_EQ(refusal(), "read");
+  put_file(files_, folder + "00000000000000005000-0000000001.checkpoint", cut);
+  EXPECT_THAT(refusal(), ::testing::HasSubstr("the snapshot ends within a batch"));
+
+  ASSERT_TRUE(files_.remove(folder + "00000000000000005000.log"));
+  EXPECT_THAT(refusal(), ::testing::HasSubstr("there is no segment of the log"));
+}
+
 }  // namespace
 }  // namespace millrace::kernel
