@@ -116,7 +116,7 @@ void FetchSession::answer_homeless(std::vector<Found>& found) const {
 }
 
 Task<std::vector<Found>> FetchSession::read(ReadContext context,
-                                            std::shared_ptr<FetchWaiter> waiter) {
+                                            std::shared_ptr<FetchWaiter> wake) {
   place_homeless();
   std::vector<Task<std::vector<Found>>> tasks;
   const auto groups = groups_.size();
@@ -128,8 +128,8 @@ Task<std::vector<Found>> FetchSession::read(ReadContext context,
     auto changes = std::exchange(changes_[at], {});
     if (!group && changes.wanted.empty()) continue;
     if (!group) group = std::make_shared<FetchGroup>(owner);
-    auto make = [group, changes = std::move(changes), context, waiter]() mutable {
-      return read_group(std::move(group), std::move(changes), context, std::move(waiter));
+    auto make = [group, changes = std::move(changes), context, wake]() mutable {
+      return read_group(std::move(group), std::move(changes), context, std::move(wake));
     };
     tasks.push_back(run_on(owner.shard(), std::move(make)));
   }

@@ -30,8 +30,7 @@ class FetchSession {
   /// Takes over what another request of the session changes.
   void change(const FetchRequest& request);
   /// What there is a reason to answer: of each shard at most `context.bytes_max`.
-  Task<std::vector<FetchGroup::Found>> read(ReadContext context,
-                                            std::shared_ptr<FetchWaiter> waiter);
+  Task<std::vector<FetchGroup::Found>> read(ReadContext context, std::shared_ptr<FetchWaiter> wake);
   /// Puts what was found into an answer's shape, partitions in order.
   std::vector<TopicFetched> answer(std::vector<FetchGroup::Found> found) const;
 
