@@ -121,8 +121,8 @@ class PartitionLog {
   /// stays as it was opened.
   virtual void reconfigure(const LogOptions& options) = 0;
 
-  /// Flushes and lets files go; the log is not used afterwards. When the caller's scope is cancelled
-  /// it ends soon, without what is not on stable storage yet.
+  /// Flushes and lets files go; the log is not used afterwards. When the caller's scope is
+  /// cancelled it ends soon, without what is not on stable storage yet.
   virtual Task<> close() = 0;
 };
 
