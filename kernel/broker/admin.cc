@@ -2,8 +2,12 @@
 // stand in the request's order.
 #include "kernel/broker/admin.h"
 
+#include <algorithm>
+#include <string>
+
 #include "kernel/broker/ask_partitions.h"
 #include "kernel/broker/session.h"
+#include "kernel/cluster/topics.h"
 
 namespace millrace::kernel {
 
@@ -17,9 +21,32 @@ Task<PartitionTrimmed> trim_partition(std::shared_ptr<Partition> partition, Part
   co_return co_await partition->trim(wanted);
 }
 
+// As Kafka bounds it: a request of 1 MiB can name topics whose answers alone take a GiB.
+bool asks_too_much(const CreateTopicsRequest& request) {
+  std::size_t partitions = 0;
+  for (const auto& topic : request.topics) {
+    partitions += std::max({topic.assignments.size(), std::size_t{1},
+                            static_cast<std::size_t>(std::max(topic.partitions, 0))});
+  }
+  return request.topics.size() > 1 && partitions > std::size_t{new_topic_partitions_max};
+}
+
+std::vector<TopicCreated> refused_together(const CreateTopicsRequest& request) {
+  std::vector<TopicCreated> answers;
+  for (const auto& topic : request.topics) {
+    answers.push_back({.name = topic.name,
+                       .error = ErrorCode::policy_violation,
+                       .message = "At most " + std::to_string(new_topic_partitions_max) +
+                                  " partitions are created by one request.",
+                       .configs = {}});
+  }
+  return answers;
+}
+
 }  // namespace
 
 Task<std::vector<TopicCreated>> KernelAdmin::create_topics(Session&, CreateTopicsRequest request) {
+  if (asks_too_much(request)) co_return refused_together(request);
   std::vector<TopicCreated> answers;
   for (auto& wanted : request.topics) {
     const auto name = wanted.name;

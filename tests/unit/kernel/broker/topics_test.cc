@@ -150,6 +150,17 @@ TEST_F(TopicsTest, ValidateOnlyMakesNothing) {
   EXPECT_TRUE(metadata(std::nullopt).topics.empty());
 }
 
+TEST_F(TopicsTest, ARequestForTooManyPartitionsIsRefusedAsAWhole) {
+  CreateTopicsRequest request;
+  request.timeout = seconds(1);
+  request.topics = {{.name = "a", .partitions = 6000}, {.name = "b", .partitions = 4001}};
+  const auto answers =
+      on_shard(0, [&] { return broker_->admin().create_topics(session(0), request); });
+  ASSERT_TRUE(answers);
+  ASSERT_EQ(answers->size(), 2u);
+  for (const auto& answer : *answers) EXPECT_EQ(answer.error, ErrorCode::policy_violation);
+}
+
 TEST_F(TopicsTest, ACreatedTopicTellsItsSettings) {
   NewTopic wanted;
   wanted.name = "orders";
