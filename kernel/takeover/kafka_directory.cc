@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::string_view metadata_topic = "__cluster_metadata";
 
+std::string metadata_folder(const std::string& data) {
+  return data + "/" + std::string(metadata_topic) + "-0";
+}
+
 std::optional<TopicPartition> parse_folder(std::string_view name) {
   const auto dash = name.rfind('-');
   if (dash == std::string_view::npos || dash == 0) return std::nullopt;
@@ -21,7 +25,7 @@ std::optional<TopicPartition> parse_folder(std::string_view name) {
   const auto [end, error] =
       std::from_chars(digits.data(), digits.data() + digits.size(), found.partition);
   if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-  if (found.topic == metadata_topic || found.partition < 0) return std::nullopt;
+  if (found.topic == metadata_topic || to_string(found) != name) return std::nullopt;
   return found;
 }
 
@@ -61,13 +65,14 @@ Result<Epoch> read_last_epoch(FileSystem& files, const std::string& folder) {
 
 }  // namespace
 
+bool has_metadata_log(FileSystem& files, const std::string& data) {
+  return files.info(metadata_folder(data)).has_value();
+}
+
 Result<std::optional<KafkaMetadata>> read_kraft_directory(FileSystem& files,
                                                           const std::string& data) {
-  const auto folder = data + "/" + std::string(metadata_topic) + "-0";
-  const auto info = files.info(folder);
-  if (!info && info.error().code == Errc::not_found) return std::optional<KafkaMetadata>();
-  if (!info) return info.error();
-  MR_TRY(auto metadata, read_metadata_log(files, folder));
+  if (!has_metadata_log(files, data)) return std::optional<KafkaMetadata>();
+  MR_TRY(auto metadata, read_metadata_log(files, metadata_folder(data)));
   return std::optional(std::move(metadata));
 }
 
@@ -80,6 +85,7 @@ Result<std::vector<TopicState>> topics_of_folders(FileSystem& files, const std::
     if (found) folders[found->topic][found->partition] = data + "/" + entry.name;
   }
   std::vector<TopicState> topics;
+  std::map<Uuid, std::string> names;
   for (const auto& [name, partitions] : folders) {
     TopicState topic{.name = name, .id = {}, .configs = {}, .partitions = {}};
     for (const auto& [number, folder] : partitions) {
@@ -96,6 +102,11 @@ Result<std::vector<TopicState>> topics_of_folders(FileSystem& files, const std::
       if (!id.is_none()) topic.id = id;
       MR_TRY(const auto epoch, read_last_epoch(files, folder));
       topic.partitions.push_back({broker_id, epoch, {broker_id}, {broker_id}});
+    }
+    const auto other = topic.id.is_none() ? names.end() : names.emplace(topic.id, name).first;
+    if (other != names.end() && other->second != name) {
+      return Error{Errc::corrupt, data + ": topics '" + other->second + "' and '" + name +
+                                      "' both have the id " + to_string(topic.id)};
     }
     topics.push_back(std::move(topic));
   }

@@ -11,12 +11,15 @@
 
 namespace millrace::kernel {
 
+/// Whether Kafka ran with a metadata log of its own (KRaft). Blocks on the disk.
+bool has_metadata_log(FileSystem& files, const std::string& data);
+
 /// None where Kafka did not run with a metadata log of its own (KRaft). Blocks on the disk.
 Result<std::optional<KafkaMetadata>> read_kraft_directory(FileSystem& files,
                                                           const std::string& data);
 
 /// The topics that have folders, all led by `broker_id`. Errc::corrupt when the folders of a topic
-/// name different ids, or do not count from 0. Blocks on the disk.
+/// name different ids or do not count from 0, or two topics have one id. Blocks on the disk.
 Result<std::vector<TopicState>> topics_of_folders(FileSystem& files, const std::string& data,
                                                   std::int32_t broker_id);
 

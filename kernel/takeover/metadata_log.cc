@@ -195,16 +195,18 @@ Result<Files> find_files(FileSystem& files, const std::string& folder) {
   return found;
 }
 
-struct Replayed {
-  Offset next;        ///< behind the last batch
-  bool torn = false;  ///< another batch begins and does not end
-};
+Error incomplete(const std::string& path, const std::string& what) {
+  return {Errc::corrupt, path + ": " + what +
+                             "; topics would be missing. Bring the folder back from a copy, or "
+                             "let Kafka start and stop on it"};
+}
 
-/// Applies the records of a file that are not below `from`.
-Result<Replayed> replay_file(FileSystem& files, const std::string& path, Offset from,
-                             Replay& replay) {
+/// Applies the records of a file that are not below `from`; returns the offset behind its last
+/// batch.
+Result<Offset> replay_file(FileSystem& files, const std::string& path, Offset from,
+                           Replay& replay) {
   MR_TRY(const auto content, read_file(files, path));
-  Replayed replayed{.next = from};
+  Offset next = from;
   std::size_t at = 0;
   const auto where = [&](const Error& error) {
     return Error{error.code, path + " at byte " + std::to_string(at) + ": " + error.detail};
@@ -213,8 +215,7 @@ Result<Replayed> replay_file(FileSystem& files, const std::string& path, Offset 
     const auto rest = content.slice(at);
     const auto header = read_batch_header(rest);
     if (!header && header.error().code == Errc::out_of_range) {
-      replayed.torn = true;
-      break;
+      return incomplete(path, "the batch at byte " + std::to_string(at) + " does not end");
     }
     if (!header) return where(header.error());
     const auto batch = rest.slice(0, header->total_bytes());
@@ -231,16 +232,10 @@ Result<Replayed> replay_file(FileSystem& files, const std::string& path, Offset 
       if (!walked) return where(walked.error());
       if (!applied) return where(applied.error());
     }
-    replayed.next = std::max(replayed.next, header->last_offset() + 1);
+    next = std::max(next, header->last_offset() + 1);
     at += header->total_bytes();
   }
-  return replayed;
-}
-
-Error incomplete(const std::string& path, const std::string& what) {
-  return {Errc::corrupt, path + ": " + what +
-                             "; topics would be missing. Bring the folder back from a copy, or "
-                             "let Kafka start and stop on it"};
+  return next;
 }
 
 }  // namespace
@@ -252,9 +247,7 @@ Result<KafkaMetadata> read_metadata_log(FileSystem& files, const std::string& fo
   Offset end{0};
   if (found.snapshot) {
     // The offsets inside a snapshot count its own records; its name says how far it reaches.
-    const auto path = folder + "/" + found.snapshot->name;
-    MR_TRY(const auto replayed, replay_file(files, path, Offset{0}, replay));
-    if (replayed.torn) return incomplete(path, "the snapshot ends within a batch");
+    MR_CHECK(replay_file(files, folder + "/" + found.snapshot->name, Offset{0}, replay));
     end = found.snapshot->start;
   }
   for (const auto& segment : found.segments) {
@@ -262,8 +255,7 @@ Result<KafkaMetadata> read_metadata_log(FileSystem& files, const std::string& fo
     if (segment.start > end) {
       return incomplete(path, "what is before is there up to offset " + std::to_string(end.value));
     }
-    MR_TRY(const auto replayed, replay_file(files, path, end, replay));
-    end = replayed.next;
+    MR_TRY(end, replay_file(files, path, end, replay));
   }
   return std::move(replay).finish(end);
 }

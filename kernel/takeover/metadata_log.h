@@ -24,8 +24,8 @@ struct KafkaMetadata {
 };
 
 /// Reads the newest snapshot in `folder` (`__cluster_metadata-0`) and every record behind it.
-/// Errc::corrupt names file and position of what cannot be read or is not there; a torn last batch
-/// was never committed and is left out. Blocks on the disk.
+/// Errc::corrupt names file and position of what cannot be read or is not there: a log that Kafka
+/// has closed is whole. Blocks on the disk.
 Result<KafkaMetadata> read_metadata_log(FileSystem& files, const std::string& folder);
 
 }  // namespace millrace::kernel

@@ -84,6 +84,13 @@ Result<> check_owner(const Takeover& takeover, const DirectoryOwner& owner) {
                                    " or give this broker a directory of its own"};
 }
 
+Result<> check_unused(FileSystem& files, const std::string& data) {
+  if (!has_metadata_log(files, data)) return {};
+  return Error{Errc::corrupt, data +
+                                  " holds a metadata log of Kafka but no meta.properties, which "
+                                  "says whose it is; bring that file back from a copy"};
+}
+
 /// Kafka moves the leader away when it stops; whoever holds the directory leads.
 void lead(TopicState& topic, std::int32_t broker_id) {
   for (auto& partition : topic.partitions) {
@@ -177,10 +184,13 @@ Task<> take_folders(Takeover takeover, std::vector<TopicState> topics) {
 
 Task<> take_over(Takeover takeover) {
   MR_CO_TRY(const auto owner, co_await takeover.storage.owner());
-  if (owner.broker_id < 0) co_return {};  // nobody has used it before
+  auto& files = takeover.environment.files();
+  if (owner.broker_id < 0) {  // nobody has used it before
+    auto check = [&files, data = takeover.data] { return check_unused(files, data); };
+    co_return co_await on_worker(takeover.environment.workers(), std::move(check));
+  }
   MR_CO_CHECK(check_owner(takeover, owner));
 
-  auto& files = takeover.environment.files();
   auto work = [&files, data = takeover.data, id = takeover.broker_id] {
     return look(files, data, id);
   };

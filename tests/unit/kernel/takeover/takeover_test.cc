@@ -166,6 +166,26 @@ TEST_F(TakeoverTest, FoldersAreBelievedOnlyByACoordinationThatIsNew) {
   EXPECT_TRUE(topics().empty());
 }
 
+TEST_F(TakeoverTest, AMetadataLogWithoutAnOwnerIsRefused) {
+  put_golden_metadata(node_.files(), "/data");
+  ASSERT_TRUE(node_.files().remove("/data/meta.properties"));
+  const auto refused = take_over_as(1);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().detail, HasSubstr("no meta.properties"));
+}
+
+TEST_F(TakeoverTest, TwoTopicsWithOneIdAreRefused) {
+  put("/data/meta.properties", zookeeper_properties);
+  const auto id = "version: 0\ntopic_id: " + to_string(node_.random().uuid());
+  put("/data/orders-0/partition.metadata", id);
+  put("/data/orders-01/partition.metadata", id);  // no partition's name
+  ASSERT_TRUE(taken_over());
+  put("/data/returns-0/partition.metadata", id);
+  const auto refused = take_over_as(1);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().detail, HasSubstr("'orders' and 'returns' both have the id"));
+}
+
 TEST_F(TakeoverTest, FoldersThatDoNotCountFromZeroAreRefused) {
   put("/data/meta.properties", zookeeper_properties);
   put("/data/orders-1/00000000000000000000.log", "");
