@@ -173,8 +173,7 @@ Task<> take_folders(Takeover takeover, std::vector<TopicState> topics) {
   }
   takeover.log.warning(
       "topics were found in the data directory and are unknown to coordination: they are taken "
-      "over "
-      "without their settings, and retention is off for them; set it with millrace config",
+      "over without their settings, and retention is off for them; set it with millrace config",
       {{"topics", topics.size()}, {"data", takeover.data}});
   MR_CO_CHECK(co_await replace_topics(takeover, std::move(topics), {}));
   co_return co_await keep_producer_ids_apart(takeover);
