@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from harness.broker import ApacheKafka, ApacheKafka39, Broker, Millrace
@@ -63,8 +63,24 @@ def wait_for(holds: Callable[[], bool], what: str) -> None:
         assert time.monotonic() < deadline, f"waited in vain for {what}"
 
 
+def bounds_of(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
+    """Asks again while a broker that has just started does not lead the partition yet."""
+    found = []
+
+    def answered() -> bool:
+        try:
+            found.append(consumer.get_watermark_offsets(partition, timeout=30))
+        except KafkaException as failure:
+            if failure.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
+                raise
+        return bool(found)
+
+    wait_for(answered, f"a leader of {partition}")
+    return found[0]
+
+
 def read_all(consumer: Consumer, topic: str, partition: int) -> list[bytes]:
-    low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
+    low, high = bounds_of(consumer, TopicPartition(topic, partition))
     consumer.assign([TopicPartition(topic, partition, low)])
     values = []
     while len(values) < high - low:
