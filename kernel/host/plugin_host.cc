@@ -4,8 +4,10 @@
 #include <exception>
 #include <ranges>
 
+#include <millrace/aggregate.h>
 #include <millrace/coordination.h>
 #include <millrace/environment.h>
+#include <millrace/operator.h>
 #include <millrace/storage.h>
 #include <millrace/transport.h>
 
@@ -70,13 +72,26 @@ class Registered final : public Registrar {
   Result<> add(std::unique_ptr<Transport> object) override {
     return add_one("transport", transport, std::move(object));
   }
+  Result<> add(std::unique_ptr<AggregateFactory> aggregate) override {
+    MR_CHECK(check("operators", aggregate == nullptr));
+    aggregates.push_back(std::move(aggregate));
+    return {};
+  }
+  Result<> add(std::unique_ptr<OperatorFactory> object) override {
+    return add_one("operators", operator_factory, std::move(object));
+  }
 
-  bool empty() const noexcept { return codecs.empty() && !storage && !coordination && !transport; }
+  bool empty() const noexcept {
+    return codecs.empty() && !storage && !coordination && !transport && aggregates.empty() &&
+           !operator_factory;
+  }
 
   std::vector<std::unique_ptr<Codec>> codecs;
   std::unique_ptr<Storage> storage;
   std::unique_ptr<Coordination> coordination;
   std::unique_ptr<Transport> transport;
+  std::vector<std::unique_ptr<AggregateFactory>> aggregates;
+  std::unique_ptr<OperatorFactory> operator_factory;
 
  private:
   Result<> check(std::string_view kind, bool null) const {

@@ -128,6 +128,13 @@ Result<> FakeRegistrar::add(std::unique_ptr<Coordination> added) {
 Result<> FakeRegistrar::add(std::unique_ptr<Transport> added) {
   return keep(transport, std::move(added));
 }
+Result<> FakeRegistrar::add(std::unique_ptr<AggregateFactory> added) {
+  aggregates.push_back(std::move(added));
+  return {};
+}
+Result<> FakeRegistrar::add(std::unique_ptr<OperatorFactory> added) {
+  return keep(operator_factory, std::move(added));
+}
 
 Result<LoadedPlugin> load_plugin(const std::string& path, Environment& environment,
                                  OptionValues options, HostSettings settings) {

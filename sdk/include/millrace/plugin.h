@@ -19,9 +19,11 @@
 
 namespace millrace {
 
+class AggregateFactory;
 class Codec;
 class Coordination;
 class Environment;
+class OperatorFactory;
 class Storage;
 class Transport;
 
@@ -42,7 +44,7 @@ class Host {
 };
 
 /// Takes what a plugin offers; the kernel owns it from then on and destroys it before the plugin.
-/// One object per kind and instance; of codecs any number.  [start-up]
+/// One object per kind and instance; of codecs and aggregates any number.  [start-up]
 class Registrar {
  public:
   virtual ~Registrar() = default;
@@ -50,6 +52,8 @@ class Registrar {
   virtual Result<> add(std::unique_ptr<Storage> storage) = 0;
   virtual Result<> add(std::unique_ptr<Coordination> coordination) = 0;
   virtual Result<> add(std::unique_ptr<Transport> transport) = 0;
+  virtual Result<> add(std::unique_ptr<AggregateFactory> aggregate) = 0;
+  virtual Result<> add(std::unique_ptr<OperatorFactory> factory) = 0;
 };
 
 /// One instance of a shared object. Created, started once, destroyed after everything it

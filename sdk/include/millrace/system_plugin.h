@@ -1,5 +1,5 @@
-// What a plugin of a system kind (storage, coordination, transport) includes on top of plugin.h:
-// the environment, and the layouts of the types that cross only there.
+// What a plugin of a system kind (storage, coordination, transport), or one that offers a service,
+// includes on top of plugin.h: the environment, and the layouts of the types that cross only there.
 #pragma once
 
 #include <algorithm>
@@ -7,11 +7,13 @@
 #include <cstddef>
 
 #include <millrace/admin.h>
+#include <millrace/aggregates.h>
 #include <millrace/batch.h>
 #include <millrace/broker.h>
 #include <millrace/configs.h>
 #include <millrace/coordination.h>
 #include <millrace/environment.h>
+#include <millrace/groups.h>
 #include <millrace/operations.h>
 #include <millrace/plugin.h>
 #include <millrace/storage.h>
@@ -131,6 +133,56 @@ inline constexpr MillraceLayout system_types[] = {
     layout_of<ProducerInfo>("ProducerInfo"),
     layout_of<InitProducerIdRequest>("InitProducerIdRequest"),
     layout_of<InitProducerIdAnswer>("InitProducerIdAnswer"),
+    // aggregates.h, groups.h
+    layout_of<Command>("Command"),
+    layout_of<EventInfo>("EventInfo"),
+    layout_of<Effect>("Effect"),
+    layout_of<EffectOutcome>("EffectOutcome"),
+    layout_of<ClusterTopic>("ClusterTopic"),
+    layout_of<AggregateDeclaration>("AggregateDeclaration"),
+    layout_of<AggregateAnswer>("AggregateAnswer"),
+    layout_of<Call<AggregateAnswer>>("Call<AggregateAnswer>"),
+    layout_of<AggregateHome>("AggregateHome"),
+    layout_of<GroupProtocol>("GroupProtocol"),
+    layout_of<JoinGroupRequest>("JoinGroupRequest"),
+    layout_of<JoinGroupMember>("JoinGroupMember"),
+    layout_of<JoinGroupAnswer>("JoinGroupAnswer"),
+    layout_of<GroupAssignment>("GroupAssignment"),
+    layout_of<SyncGroupRequest>("SyncGroupRequest"),
+    layout_of<SyncGroupAnswer>("SyncGroupAnswer"),
+    layout_of<GroupHeartbeat>("GroupHeartbeat"),
+    layout_of<LeavingMember>("LeavingMember"),
+    layout_of<LeaveGroupRequest>("LeaveGroupRequest"),
+    layout_of<LeaveGroupAnswer>("LeaveGroupAnswer"),
+    layout_of<LeaveGroupAnswer::Member>("LeaveGroupAnswer::Member"),
+    layout_of<TopicIdPartitions>("TopicIdPartitions"),
+    layout_of<ConsumerHeartbeat>("ConsumerHeartbeat"),
+    layout_of<ConsumerHeartbeatAnswer>("ConsumerHeartbeatAnswer"),
+    layout_of<ConsumerAssignment>("ConsumerAssignment"),
+    layout_of<ConsumerAssignment::Topic>("ConsumerAssignment::Topic"),
+    layout_of<ConsumerGroupDescribed>("ConsumerGroupDescribed"),
+    layout_of<ConsumerGroupDescribed::Member>("ConsumerGroupDescribed::Member"),
+    layout_of<PartitionCommit>("PartitionCommit"),
+    layout_of<TopicCommit>("TopicCommit"),
+    layout_of<OffsetCommitRequest>("OffsetCommitRequest"),
+    layout_of<PartitionCommitted>("PartitionCommitted"),
+    layout_of<TopicCommitted>("TopicCommitted"),
+    layout_of<GroupOffsetsQuery>("GroupOffsetsQuery"),
+    layout_of<GroupOffsetsQuery::Topic>("GroupOffsetsQuery::Topic"),
+    layout_of<GroupOffsets>("GroupOffsets"),
+    layout_of<GroupOffsets::Partition>("GroupOffsets::Partition"),
+    layout_of<GroupOffsets::Topic>("GroupOffsets::Topic"),
+    layout_of<OffsetDeletion>("OffsetDeletion"),
+    layout_of<OffsetDeletion::Topic>("OffsetDeletion::Topic"),
+    layout_of<OffsetsDeleted>("OffsetsDeleted"),
+    layout_of<OffsetsDeleted::Topic>("OffsetsDeleted::Topic"),
+    layout_of<GroupFilter>("GroupFilter"),
+    layout_of<GroupListed>("GroupListed"),
+    layout_of<GroupsListed>("GroupsListed"),
+    layout_of<GroupDescribed>("GroupDescribed"),
+    layout_of<GroupDescribed::Member>("GroupDescribed::Member"),
+    layout_of<GroupDeleted>("GroupDeleted"),
+    layout_of<GroupCoordinator>("GroupCoordinator"),
     {nullptr, 0, 0},
 };
 

@@ -10,8 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/aggregate.h>
 #include <millrace/coordination.h>
 #include <millrace/environment.h>
+#include <millrace/operator.h>
 #include <millrace/plugin.h>
 #include <millrace/storage.h>
 #include <millrace/transport.h>
@@ -92,11 +94,15 @@ class FakeRegistrar final : public Registrar {
   Result<> add(std::unique_ptr<Storage> added) override;
   Result<> add(std::unique_ptr<Coordination> added) override;
   Result<> add(std::unique_ptr<Transport> added) override;
+  Result<> add(std::unique_ptr<AggregateFactory> added) override;
+  Result<> add(std::unique_ptr<OperatorFactory> added) override;
 
   std::vector<std::unique_ptr<Codec>> codecs;
   std::unique_ptr<Storage> storage;
   std::unique_ptr<Coordination> coordination;
   std::unique_ptr<Transport> transport;
+  std::vector<std::unique_ptr<AggregateFactory>> aggregates;
+  std::unique_ptr<OperatorFactory> operator_factory;
 };
 
 /// One started instance of a shared object: what a contract test runs against. What it registered
