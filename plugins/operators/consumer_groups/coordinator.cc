@@ -1,0 +1,335 @@
+#include "coordinator.h"
+
+#include <utility>
+
+#include "classic/classic_group.h"
+#include "commits.h"
+#include "consumer/entry.h"
+#include "retention.h"
+#include "snapshot.h"
+
+namespace millrace::consumer_groups {
+namespace {
+
+using Type = Membership::Type;
+
+constexpr std::string_view retention_timer = "retention";
+constexpr std::string_view group_timers = "group/";
+
+Type type_of(RecordKind kind) noexcept {
+  return kind == RecordKind::group_metadata ? Type::classic : Type::consumer;
+}
+
+std::string_view name_of(Type type) noexcept {
+  return type == Type::classic ? "classic" : "consumer";
+}
+
+}  // namespace
+
+Group* Coordinator::find(std::string_view id) {
+  const auto found = groups_.find(id);
+  return found == groups_.end() ? nullptr : &found->second;
+}
+
+Group& Coordinator::find_or_make(std::string_view id) {
+  if (auto* known = find(id)) return *known;
+  std::string name(id);
+  return groups_.try_emplace(name, name).first->second;
+}
+
+void Coordinator::drop_if_gone(std::string_view id) {
+  const auto found = groups_.find(id);
+  if (found == groups_.end()) return;
+  auto& group = found->second;
+  if (group.members && group.members->gone()) group.members.reset();
+  if (!group.members && group.offsets.empty()) groups_.erase(found);
+}
+
+void Coordinator::decide(Command& command, Context& context) {
+  Turn turn{context, settings_.at(context)};
+  auto& ask = dynamic_cast<Ask&>(command.body);
+  std::visit([&](auto& body) { on(body, command.key, command.reply_to, turn); }, ask.body);
+  drop_if_gone(command.key);
+}
+
+// ---- members ----
+
+void Coordinator::on(Join& ask, std::string_view key, ReplyTo to, Turn& turn) {
+  auto* group = find(key);
+  if (!ask.request.member_id.empty() && (!group || !group->members)) {
+    return turn.answer(to, JoinGroupAnswer{.error = ErrorCode::unknown_member_id,
+                                           .member_id = std::move(ask.request.member_id)});
+  }
+  if (!group) group = &find_or_make(key);
+  if (!group->members) group->members = std::make_unique<ClassicGroup>(group->id);
+  group->members->join(ask, to, turn);
+}
+
+void Coordinator::on(SyncGroupRequest& ask, std::string_view key, ReplyTo to, Turn& turn) {
+  auto* group = find(key);
+  if (!group || !group->members) {
+    return turn.answer(to, SyncGroupAnswer{.error = ErrorCode::unknown_member_id});
+  }
+  group->members->sync(ask, to, turn);
+}
+
+void Coordinator::on(GroupHeartbeat& ask, std::string_view key, ReplyTo to, Turn& turn) {
+  auto* group = find(key);
+  if (!group || !group->members) return turn.answer(to, ErrorCode::unknown_member_id);
+  group->members->heartbeat(ask, to, turn);
+}
+
+void Coordinator::on(LeaveGroupRequest& ask, std::string_view key, ReplyTo to, Turn& turn) {
+  auto* group = find(key);
+  if (!group || !group->members) {
+    return turn.answer(to, LeaveGroupAnswer{.error = ErrorCode::unknown_member_id});
+  }
+  group->members->leave(ask, to, turn);
+}
+
+void Coordinator::on(MemberHeartbeat& ask, std::string_view key, ReplyTo to, Turn& turn) {
+  consumer_heartbeat(find_or_make(key), ask, to, turn);
+}
+
+// ---- offsets ----
+
+void Coordinator::on(OffsetCommitRequest& ask, std::string_view key, ReplyTo to, Turn& turn) {
+  turn.answer(to, commit_offsets(find(key), ask, turn));
+}
+
+void Coordinator::on(OffsetDeletion& ask, std::string_view key, ReplyTo to, Turn& turn) {
+  turn.answer(to, delete_offsets(find(key), ask, turn));
+}
+
+void Coordinator::on(FetchOffsets& ask, std::string_view key, ReplyTo to, Turn& turn) {
+  turn.answer(to, fetch_offsets(find(key), ask, turn.context.cluster()));
+}
+
+// ---- groups as a whole ----
+
+void Coordinator::on(Describe& /*ask*/, std::string_view key, ReplyTo to, Turn& turn) {
+  GroupDescribed out{.group = std::string(key)};
+  const auto* group = find(key);
+  if (!group || group->is(Type::consumer)) {
+    out.error = ErrorCode::group_id_not_found;
+    out.state = "Dead";
+    out.message = group ? "Group " + out.group + " is not a classic group."
+                        : "Group " + out.group + " not found.";
+  } else if (group->members) {
+    group->members->describe(out);
+  } else {
+    out.state = "Empty";
+  }
+  turn.answer(to, std::move(out));
+}
+
+void Coordinator::on(DescribeConsumers& /*ask*/, std::string_view key, ReplyTo to, Turn& turn) {
+  ConsumerGroupDescribed out{.group = std::string(key)};
+  const auto* group = find(key);
+  if (group && group->is(Type::consumer)) {
+    describe_consumers(*group, turn.context, out);
+  } else {
+    out.error = ErrorCode::group_id_not_found;
+    out.message = group ? "Group " + out.group + " is not a consumer group."
+                        : "Group " + out.group + " not found.";
+  }
+  turn.answer(to, std::move(out));
+}
+
+void Coordinator::on(Remove& /*ask*/, std::string_view key, ReplyTo to, Turn& turn) {
+  GroupDeleted out{.group = std::string(key)};
+  auto* group = find(key);
+  if (!group) {
+    out.error = ErrorCode::group_id_not_found;
+  } else if (group->members && !group->members->empty()) {
+    out.error = ErrorCode::non_empty_group;
+  } else if (!remove_group(*group, turn)) {
+    out.error = ErrorCode::unknown_server_error;
+  }
+  turn.answer(to, std::move(out));
+}
+
+Result<std::unique_ptr<Message>> Coordinator::query(std::string_view /*key*/,
+                                                    const Message& question) const {
+  const auto& filter = dynamic_cast<const ListQuestion&>(question).filter;
+  GroupsListed out;
+  for (const auto& [id, group] : groups_) {
+    const auto* members = group.members.get();
+    GroupListed listed{
+        .group = id,
+        .protocol_type = std::string(members ? members->protocol_type() : ""),
+        .state = std::string(members ? members->state() : "Empty"),
+        .type = std::string(name_of(members ? members->type() : Type::classic)),
+    };
+    if (wanted(listed, filter)) out.groups.push_back(std::move(listed));
+  }
+  return std::make_unique<Reply<GroupsListed>>(std::move(out));
+}
+
+// ---- events ----
+
+Result<> Coordinator::evolve(const RecordView& event, const EventInfo& info) {
+  if (!event.key) return {};  // nobody's
+  MR_TRY(const auto kind, kind_of(*event.key));
+  switch (kind) {
+    case RecordKind::legacy_offset_commit:
+    case RecordKind::offset_commit: return evolve_offset(event, info);
+    case RecordKind::group_metadata:
+    case RecordKind::consumer_group_metadata:
+    case RecordKind::consumer_group_partition_metadata:
+    case RecordKind::consumer_group_member_metadata:
+    case RecordKind::consumer_group_target_metadata:
+    case RecordKind::consumer_group_target_member:
+    case RecordKind::consumer_group_current_assignment:
+    case RecordKind::consumer_group_regular_expression: return evolve_membership(kind, event, info);
+  }
+  return {};  // a share or streams group's: kept in the log, not ours
+}
+
+Result<> Coordinator::evolve_membership(RecordKind kind, const RecordView& event,
+                                        const EventInfo& info) {
+  MR_TRY(const auto id, group_of(kind, *event.key));
+  const auto type = type_of(kind);
+  if (!event.value && !find(id)) return {};
+  auto& group = find_or_make(id);
+  if (event.value && !group.is(type)) {
+    group.members = type == Type::classic ? std::make_unique<ClassicGroup>(group.id)
+                                          : make_consumer_membership(group.id);
+  }
+  // A tombstone of the other type ends what is no more: the group has moved between the protocols.
+  if (group.is(type)) MR_CHECK(group.members->evolve(kind, *event.key, event.value, info));
+  drop_if_gone(id);
+  return {};
+}
+
+Result<> Coordinator::evolve_offset(const RecordView& event, const EventInfo& info) {
+  MR_TRY(auto record, read_offset_record(event, info));
+  if (!record.committed) {
+    auto* group = find(record.group);
+    if (!group) return {};
+    count_topic(record.topic, group->offsets.erase(record.topic, record.partition));
+    drop_if_gone(record.group);
+    return {};
+  }
+  auto& group = find_or_make(record.group);
+  if (info.transactional) {
+    group.offsets.put_pending(info.producer_id, record.topic, record.partition,
+                              std::move(*record.committed));
+    open_transactions_[info.producer_id].insert(group.id);
+    return {};
+  }
+  const auto topic_id = record.committed->topic_id;
+  auto* use = count_topic(record.topic, group.offsets.put(record.topic, record.partition,
+                                                          std::move(*record.committed)));
+  if (!topic_id.is_none()) use->id = topic_id;
+  if (!info.replay) use->seen = true;
+  return {};
+}
+
+void Coordinator::end_transaction(std::int64_t producer_id, std::int16_t /*producer_epoch*/,
+                                  bool commit, const EventInfo& /*info*/) {
+  const auto open = open_transactions_.extract(producer_id);
+  if (open.empty()) return;
+  for (const auto& id : open.mapped()) {
+    auto* group = find(id);
+    if (!group) continue;
+    for (auto& [place, committed] : group->offsets.take_pending(producer_id)) {
+      if (!commit) break;
+      // A commit without a transaction may have come between: the later one counts.
+      const auto* now = group->offsets.find(place.topic, place.partition);
+      if (now && now->logged > committed.logged) continue;
+      count_topic(place.topic,
+                  group->offsets.put(place.topic, place.partition, std::move(committed)));
+    }
+    drop_if_gone(id);
+  }
+}
+
+Coordinator::TopicUse* Coordinator::count_topic(std::string_view topic, int partitions) {
+  auto found = topics_.find(topic);
+  if (found == topics_.end()) found = topics_.emplace(topic, TopicUse{}).first;
+  found->second.partitions += static_cast<std::size_t>(partitions);
+  if (found->second.partitions > 0) return &found->second;
+  topics_.erase(found);
+  return nullptr;
+}
+
+// ---- life ----
+
+void Coordinator::loaded(Context& context) {
+  Turn turn{context, settings_.at(context)};
+  for (auto& [id, group] : groups_) {
+    if (group.members) group.members->loaded(turn);
+  }
+  drop_deleted_topics(turn);
+  context.set_timer(retention_timer, turn.settings.retention_check_interval);
+}
+
+void Coordinator::timer(std::string_view name, Context& context) {
+  Turn turn{context, settings_.at(context)};
+  if (name == retention_timer) {
+    expire_offsets(turn);
+    context.set_timer(retention_timer, turn.settings.retention_check_interval);
+  } else if (name.starts_with(group_timers)) {
+    const std::string id(name.substr(group_timers.size()));
+    auto* group = find(id);
+    if (!group || !group->members) return;
+    group->members->timer(turn);
+    drop_if_gone(id);
+  }
+}
+
+void Coordinator::cluster_changed(Context& context) {
+  Turn turn{context, settings_.at(context)};
+  drop_deleted_topics(turn);
+  for (auto& [id, group] : groups_) {
+    if (group.members) group.members->cluster_changed(turn);
+  }
+}
+
+void Coordinator::expire_offsets(Turn& turn) {
+  for (auto& [id, group] : groups_) {
+    if (expire_offsets_of(group, turn) && (!group.members || group.members->empty())) {
+      // Also its membership's records: nothing is left to remember.
+      (void)remove_group(group, turn);
+    }
+  }
+}
+
+void Coordinator::drop_deleted_topics(Turn& turn) {
+  const auto& cluster = turn.context.cluster();
+  if (cluster.version() == cluster_seen_) return;
+  cluster_seen_ = cluster.version();
+  DeletedTopics deleted;
+  for (auto& [name, use] : topics_) {
+    const auto* topic = cluster.find(name);
+    const auto id = topic ? topic->id : Uuid{};
+    // Absent counts only where it was there: a view may be behind when the log is replayed.
+    const bool gone = topic ? !use.id.is_none() && use.id != id : use.seen;
+    if (gone) deleted.emplace(name, id);
+    use.seen = topic != nullptr;
+    if (topic) use.id = id;
+  }
+  if (deleted.empty()) return;
+  for (auto& [id, group] : groups_) drop_topics(group, deleted, turn);
+}
+
+// ---- snapshots: the records themselves ----
+
+Result<> Coordinator::snapshot(SnapshotWriter& out) const {
+  for (const auto& [id, group] : groups_) {
+    MR_CHECK(write_offsets(group, out));
+    if (group.members) group.members->snapshot(out);
+  }
+  return {};
+}
+
+Result<> Coordinator::restore(SnapshotReader& in) {
+  while (const auto entry = in.next()) {
+    MR_TRY(auto record, read_snapshot_entry(*entry));
+    MR_CHECK(evolve(record.event, record.info));
+  }
+  return {};
+}
+
+}  // namespace millrace::consumer_groups

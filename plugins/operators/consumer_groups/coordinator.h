@@ -1,0 +1,78 @@
+// The groups of one partition of __consumer_offsets, as an aggregate: every command names a group,
+// the log's records are Kafka's, and the state is what they make of it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include <millrace/aggregate.h>
+
+#include "group.h"
+#include "messages.h"
+#include "settings.h"
+#include "turn.h"
+
+namespace millrace::consumer_groups {
+
+class Coordinator final : public PartitionAggregate {
+ public:
+  void decide(Command& command, Context& context) override;
+  Result<> evolve(const RecordView& event, const EventInfo& info) override;
+  Result<std::unique_ptr<Message>> query(std::string_view key,
+                                         const Message& question) const override;
+  void end_transaction(std::int64_t producer_id, std::int16_t producer_epoch, bool commit,
+                       const EventInfo& info) override;
+  void loaded(Context& context) override;
+  void timer(std::string_view name, Context& context) override;
+  void cluster_changed(Context& context) override;
+  Result<> snapshot(SnapshotWriter& out) const override;
+  Result<> restore(SnapshotReader& in) override;
+
+ private:
+  /// A topic that somebody has committed offsets of.
+  struct TopicUse {
+    std::size_t partitions = 0;  ///< of all groups
+    Uuid id;                     ///< as the cluster, or the newest record, has it
+    bool seen = false;           ///< the cluster has had it: when it is gone, it was deleted
+  };
+
+  Group* find(std::string_view id);
+  Group& find_or_make(std::string_view id);
+  /// Forgets a group that neither a record nor a member needs.
+  void drop_if_gone(std::string_view id);
+
+  // ---- one for each command ----
+  void on(Join& ask, std::string_view key, ReplyTo to, Turn& turn);
+  void on(SyncGroupRequest& ask, std::string_view key, ReplyTo to, Turn& turn);
+  void on(GroupHeartbeat& ask, std::string_view key, ReplyTo to, Turn& turn);
+  void on(LeaveGroupRequest& ask, std::string_view key, ReplyTo to, Turn& turn);
+  void on(MemberHeartbeat& ask, std::string_view key, ReplyTo to, Turn& turn);
+  void on(OffsetCommitRequest& ask, std::string_view key, ReplyTo to, Turn& turn);
+  void on(OffsetDeletion& ask, std::string_view key, ReplyTo to, Turn& turn);
+  void on(FetchOffsets& ask, std::string_view key, ReplyTo to, Turn& turn);
+  void on(Describe& ask, std::string_view key, ReplyTo to, Turn& turn);
+  void on(DescribeConsumers& ask, std::string_view key, ReplyTo to, Turn& turn);
+  void on(Remove& ask, std::string_view key, ReplyTo to, Turn& turn);
+
+  // ---- events ----
+  Result<> evolve_offset(const RecordView& event, const EventInfo& info);
+  Result<> evolve_membership(RecordKind kind, const RecordView& event, const EventInfo& info);
+  TopicUse* count_topic(std::string_view topic, int partitions);
+
+  // ---- retention ----
+  void expire_offsets(Turn& turn);
+  void drop_deleted_topics(Turn& turn);
+
+  std::map<std::string, Group, std::less<>> groups_;
+  std::map<std::string, TopicUse, std::less<>> topics_;
+  /// Groups with offsets of a transaction that has not ended, by producer id.
+  std::map<std::int64_t, std::set<std::string>> open_transactions_;
+  SettingsCache settings_;
+  std::int64_t cluster_seen_ = -1;
+};
+
+}  // namespace millrace::consumer_groups
