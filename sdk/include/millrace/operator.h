@@ -1,8 +1,9 @@
 // A stream operator: records in, records out, with state by key and timers. This header needs the
 // standard library alone; an operator may be built by any compiler with the Itanium C++ ABI.
 //
-// One object per step of a stream and input partition, on a worker. Its calls never overlap, and
-// records of a partition come in offset order. Same input and state, same output: an operator asks
+// One object per step of a stream and partition number, on a worker: records of partition N of all
+// of the stream's sources come to it. Its calls never overlap, and records of a partition come in
+// offset order. Same input and state, same output: an operator asks
 // neither the clock nor chance, and keeps nothing between calls but what it can make again: what
 // must be remembered is in the keyed state, which comes back exactly after any crash.
 //
@@ -36,7 +37,8 @@ struct OutputRecord {
   std::string_view topic;
 };
 
-/// State by key of one step and input partition; counted against the stream's memory budget.
+/// State by key of one step and partition number; counted against the stream's memory budget: what
+/// exceeds it ends the call with an exception (std::length_error), and the stream.
 class KeyedState {
  public:
   virtual ~KeyedState() = default;
@@ -55,14 +57,19 @@ class Emitter {
   virtual ~Emitter() = default;
   virtual void emit(const OutputRecord& record) = 0;
   virtual KeyedState& state() noexcept = 0;
-  /// Operator::timer(name) is called once stream time has reached `at`; replaces one of the same
-  /// name. Timers are state: they survive a crash.
+  /// Operator::timer(name) is called once stream time has reached `at`, before the record is
+  /// processed that moved it there; replaces one of the same name. For a time that is reached
+  /// already it is called before the next record. Timers are state: they survive a crash.
   virtual void set_timer(Bytes name, Timestamp at) = 0;
   virtual void cancel_timer(Bytes name) = 0;
-  /// The largest timestamp that this partition has seen.
+  /// The largest timestamp that the records of this partition number have had so far.
   virtual Timestamp stream_time() const noexcept = 0;
   /// Where the record being processed comes from.
   virtual const TopicPartition& source() const noexcept = 0;
+  /// The next record of this partition is processed that much later, by the broker's clock; those
+  /// of several calls add up. It changes when something comes out, never what: a driver or a
+  /// runtime may ignore it.
+  virtual void pause(Duration /*by*/) {}
 };
 
 /// [a worker]
