@@ -23,6 +23,7 @@
 #include "kernel/partition/producer_state.h"
 #include "kernel/partition/time_search.h"
 #include "kernel/partition/topic_config.h"
+#include "kernel/partition/transaction_marker.h"
 
 namespace millrace::kernel {
 
@@ -70,6 +71,15 @@ struct PartitionTraffic {
   std::uint64_t read_bytes = 0;  ///< for clients
 };
 
+/// What the broker itself has appended.
+struct OwnAppend {
+  Offset base;
+  Offset end;
+  /// Written, and the high watermark moved as far as it may. Often so already; an error means that
+  /// the write is lost, and that the log takes no more.
+  Pending<> written;
+};
+
 /// [its shard]. Must outlive the calls it has given out: close() waits for them.
 class Partition {
  public:
@@ -98,9 +108,26 @@ class Partition {
   /// for acks=all below the high watermark, or REQUEST_TIMED_OUT.
   Call<PartitionProduced> produce(const PartitionRecords& records, ProduceContext context);
 
+  /// Appends a V2 batch that the broker has made, at once: before requests that are still being
+  /// prepared. Its records are not checked.
+  Checked<OwnAppend> append_own(const Buffer& batch);
+  /// Ends a producer's transaction here (KIP-98).
+  Checked<OwnAppend> append_marker(std::int64_t producer_id, std::int16_t producer_epoch,
+                                   const TransactionMarker& marker);
+  /// Completes when the high watermark has reached `end`; Errc::closed when the partition goes.
+  Task<> reached(Offset end);
+
   /// Batches from `request.from` to the high watermark (or last stable offset), as file ranges
   /// where the storage has them. Completes without suspension when nothing needs the disk.
   Task<PartitionFetched> read(PartitionFetch request, ReadContext context);
+
+  /// The same as they are stored, and up to the log's end: for who keeps his state in this log.
+  /// Errc::out_of_range when `from` is not in it, Errc::closed when the partition goes.
+  Task<Payload> read_own(Offset from, std::uint64_t bytes_max);
+  /// What an aggregate has kept of its state beside the log, oldest first. A snapshot stands on
+  /// records that are on stable storage: no crash takes what it was made from.
+  Task<std::vector<AuxEntry>> aggregate_snapshots();
+  Task<> put_aggregate_snapshot(Offset at, Buffer value);
 
   /// `watch` is told of every move of the offsets until anything beyond `from` is readable or the
   /// partition goes away; at once when that is so already.
@@ -166,8 +193,13 @@ class Partition {
   Checked<Appended> append_new(const std::vector<ReadyBatch>& batches);
   std::vector<BatchParts> place(const std::vector<ReadyBatch>& batches, Offset base);
   Task<PartitionProduced> acknowledge(Gate::Pass pass, Appended appended, ProduceContext context);
+  Task<> settle(const Appended& appended);
   Task<> reach_high_watermark(Offset end);
   void advance(Offset written_end);
+
+  // partition_own.cc
+  Task<> settle_own(Gate::Pass pass, Appended appended);
+  OwnAppend own(Gate::Pass pass, Appended appended);
 
   // partition_read.cc
   Task<Payload> read_log(PartitionFetch request, ReadContext context);

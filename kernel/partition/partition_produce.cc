@@ -118,13 +118,18 @@ Task<> Partition::drain() {
   co_return {};
 }
 
-// Nothing else is appended meanwhile: requests stand behind the one that is drained.
+// Requests stand behind the one that is drained; only what the broker itself appends may come
+// between, and then the offsets are others.
 Task<Partition::Prepared> Partition::place_sets(std::vector<ReadyBatch> batches) {
-  auto work = [batches = std::move(batches), base = log_->bounds().end, config = config_,
-               codecs = host_.codecs]() mutable -> Result<Prepared> {
-    return place_message_sets(std::move(batches), base, config, codecs);
-  };
-  co_return co_await on_worker(host_.environment.workers(), std::move(work));
+  while (true) {
+    const auto base = log_->bounds().end;
+    auto work = [batches, base, config = config_,
+                 codecs = host_.codecs]() mutable -> Result<Prepared> {
+      return place_message_sets(std::move(batches), base, config, codecs);
+    };
+    MR_CO_TRY(auto placed, co_await on_worker(host_.environment.workers(), std::move(work)));
+    if (!placed || log_->bounds().end == base) co_return std::move(placed);
+  }
 }
 
 // A batch of an idempotent producer may have been appended before; a request has one such at most.
@@ -205,21 +210,28 @@ Task<PartitionProduced> Partition::acknowledge(Gate::Pass pass, Appended appende
                                                ProduceContext context) {
   static_cast<void>(pass);  // keeps the partition open until the end
   if (appended.ticket) {
-    auto written = co_await log_->written(*appended.ticket);
-    if (written && appended.flush_due) written = co_await flush_to(appended.end);
-    if (!written) {
-      write_failed_ = true;
-      host_.log.error("a write was lost; the log takes no more until it is opened again",
-                      {{"partition", to_string(id_)}, {"error", to_string(written.error())}});
-      co_return refused(storage_failure(written.error()));
-    }
-    advance(appended.end);
+    auto settled = co_await settle(appended);
+    if (!settled) co_return refused(storage_failure(settled.error()));
   }
   if (context.acks == -1 && high_watermark_ < appended.end) {
     auto reached = co_await with_deadline(reach_high_watermark(appended.end), context.timeout);
     if (!reached) co_return refused({error_code_of(reached.error()), reached.error().detail, {}});
   }
   co_return std::move(appended.answer);
+}
+
+// Written, flushed where that is due, readable.
+Task<> Partition::settle(const Appended& appended) {
+  auto written = co_await log_->written(*appended.ticket);
+  if (written && appended.flush_due) written = co_await flush_to(appended.end);
+  if (!written) {
+    write_failed_ = true;
+    host_.log.error("a write was lost; the log takes no more until it is opened again",
+                    {{"partition", to_string(id_)}, {"error", to_string(written.error())}});
+    co_return std::move(written);
+  }
+  advance(appended.end);
+  co_return {};
 }
 
 Task<> Partition::reach_high_watermark(Offset end) {

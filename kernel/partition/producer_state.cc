@@ -80,6 +80,26 @@ void ProducerStates::append(const BatchHeader& header, Timestamp now) {
   }
 }
 
+std::optional<ProducerStates::Refused> ProducerStates::check_marker(
+    std::int64_t producer_id, std::int16_t producer_epoch, const TransactionMarker& marker) const {
+  const auto found = producers_.find(producer_id);
+  if (found == producers_.end()) return std::nullopt;
+  const auto& producer = found->second;
+  const auto who = "the end of a transaction of producer " + std::to_string(producer_id);
+  if (producer_epoch < producer.epoch) {
+    return Refused{ErrorCode::invalid_producer_epoch,
+                   who + " has epoch " + std::to_string(producer_epoch) + ", but epoch " +
+                       std::to_string(producer.epoch) + " has written since"};
+  }
+  if (marker.coordinator_epoch < producer.coordinator_epoch) {
+    return Refused{ErrorCode::transaction_coordinator_fenced,
+                   who + " is of coordinator epoch " + std::to_string(marker.coordinator_epoch) +
+                       ", but epoch " + std::to_string(producer.coordinator_epoch) +
+                       " has written since"};
+  }
+  return std::nullopt;
+}
+
 std::optional<AbortedRow> ProducerStates::end_transaction(const BatchHeader& header,
                                                           const TransactionMarker& marker,
                                                           Timestamp now) {

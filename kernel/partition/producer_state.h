@@ -45,6 +45,10 @@ class ProducerStates {
   /// Takes note of an appended batch; `header` has its offsets. Batches without producer id and
   /// control batches are passed over.
   void append(const BatchHeader& header, Timestamp now);
+  /// Why a marker may not be appended: a later epoch of its producer, or a later coordinator, has
+  /// written here since. Changes nothing.
+  std::optional<Refused> check_marker(std::int64_t producer_id, std::int16_t producer_epoch,
+                                      const TransactionMarker& marker) const;
   /// Takes note of an appended marker, which ends its producer's transaction; answers the row of
   /// one that was aborted.
   std::optional<AbortedRow> end_transaction(const BatchHeader& header,

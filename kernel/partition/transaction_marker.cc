@@ -41,4 +41,22 @@ Result<std::optional<TransactionMarker>> read_marker(const BatchHeader& header, 
   return found;
 }
 
+Buffer write_marker(std::int64_t producer_id, std::int16_t producer_epoch,
+                    const TransactionMarker& marker, Timestamp now) {
+  std::byte key[key_bytes_min];
+  store_be(key, std::int16_t{0});
+  store_be(key + 2, marker.commit ? commit_type : abort_type);
+  std::byte value[value_bytes_min];
+  store_be(value, std::int16_t{0});
+  store_be(value + 2, marker.coordinator_epoch);
+  BatchBuilder builder({.producer_id = producer_id,
+                        .producer_epoch = producer_epoch,
+                        .transactional = true,
+                        .control = true});
+  builder.add(now, Bytes(key), Bytes(value));
+  auto batch = std::move(builder).finish();
+  MR_ASSERT(batch.has_value());
+  return *std::move(batch);
+}
+
 }  // namespace millrace::kernel

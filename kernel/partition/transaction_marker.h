@@ -17,4 +17,8 @@ struct TransactionMarker {
 /// its one record is not what it should be.
 Result<std::optional<TransactionMarker>> read_marker(const BatchHeader& header, Bytes batch);
 
+/// The control batch that says so, at offset 0.
+Buffer write_marker(std::int64_t producer_id, std::int16_t producer_epoch,
+                    const TransactionMarker& marker, Timestamp now);
+
 }  // namespace millrace::kernel
