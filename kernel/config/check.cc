@@ -24,7 +24,9 @@ class Checker {
 
   void check_tables();
   void check_plugin_names();
-  void check_compression();
+  /// The table of a kind of which any number runs: its own `options`, and a table for each.
+  void check_many(const char* kind, const MillraceOption* options, const char* noun);
+  OperatorSettings operators();
   BrokerSettings broker();
   LogSettings log();
   std::map<std::string, std::string> defaults(const MillraceOption* declared);
@@ -58,7 +60,7 @@ class Checker {
   void check_plugin_key(const std::string& table_name, const char* kind, const ConfigTable& table,
                         const MillraceOption* options);
   void check_transport(const std::string& name, const ConfigEntry& entry);
-  void check_chosen_codecs(const ConfigEntry& entry);
+  void check_chosen(const char* kind, const OptionValue& chosen, const ConfigPlace& place);
   const ConfigTable& table_of(const PluginRequest& request);
 
   const ConfigTable& root_;
@@ -158,9 +160,9 @@ Checker::Values Checker::read(const ConfigTable& table, const std::string& name,
 
 void Checker::check_tables() {
   static const std::vector<std::string> known = {
-      tables::broker,   tables::cluster,  tables::compression, tables::coordination,
-      tables::defaults, tables::log,      tables::plugins,     tables::storage,
-      tables::stream,   tables::transport};
+      tables::broker,   tables::cluster, tables::compression, tables::coordination,
+      tables::defaults, tables::log,     tables::operators,   tables::plugins,
+      tables::storage,  tables::stream,  tables::transport};
   for (const auto& [name, entry] : root_.entries()) {
     const bool is_table = std::holds_alternative<ConfigTable>(entry.value.value);
     if (!contains(known, name)) {
@@ -244,7 +246,9 @@ std::vector<Settings::Instance> Checker::instances() {
     const bool single = request.kind == tables::coordination || request.kind == tables::storage;
     const auto name = single ? request.kind : request.kind + '.' + quoted_key(request.instance);
     std::vector<std::string> others;
-    if (request.kind != tables::compression) others.emplace_back("plugin");
+    if (request.kind != tables::compression && request.kind != tables::operators) {
+      others.emplace_back("plugin");
+    }
     Values values;
     if (plugin.options != nullptr) {
       values = read(table_of(request), name, plugin.options, others, request.place);
@@ -291,34 +295,52 @@ void Checker::check_plugin_names() {
   for (const auto& [name, entry] : top(tables::transport).entries()) check_transport(name, entry);
 }
 
-void Checker::check_chosen_codecs(const ConfigEntry& entry) {
-  const auto chosen = value("compression.plugins", *compression_options(), entry);
-  if (!chosen) return;
-  const auto& names = std::get<std::vector<std::string>>(*chosen);
+void Checker::check_chosen(const char* kind, const OptionValue& chosen, const ConfigPlace& place) {
+  const auto path = concat(kind, ".plugins");
+  const auto& names = std::get<std::vector<std::string>>(chosen);
   for (auto name = names.begin(); name != names.end(); ++name) {
-    check_plugin_name("compression.plugins", tables::compression, *name, entry.value.place);
+    check_plugin_name(path, kind, *name, place);
     if (std::find(names.begin(), name, *name) != name) {
-      fail(entry.value.place, concat("compression.plugins: \"", *name, "\" stands twice"));
+      fail(place, concat(path, ": \"", *name, "\" stands twice"));
     }
   }
 }
 
-void Checker::check_compression() {
+void Checker::check_many(const char* kind, const MillraceOption* options, const char* noun) {
   std::vector<std::string> loaded;
   for (const auto& plugin : plugins_) {
-    if (plugin.request.kind == tables::compression) loaded.push_back(plugin.request.instance);
+    if (plugin.request.kind == kind) loaded.push_back(plugin.request.instance);
   }
-  for (const auto& [key, entry] : top(tables::compression).entries()) {
-    if (key == "plugins") {
-      check_chosen_codecs(entry);
+  for (const auto& [key, entry] : top(kind).entries()) {
+    if (const auto* option = find_option(options, key)) {
+      const auto read = value(concat(kind, ".", key), *option, entry);
+      if (read && key == "plugins") check_chosen(kind, *read, entry.value.place);
     } else if (!std::holds_alternative<ConfigTable>(entry.value.value)) {
-      unknown(entry, tables::compression, key, {"plugins"});
+      unknown(entry, kind, key, names_of(options));
     } else if (!contains(loaded, key)) {
-      fail(entry.key, concat("[compression.", quoted_key(key), "]: no codec of this name is loaded",
-                             nearest_hint(key, loaded),
+      fail(entry.key, concat("[", kind, ".", quoted_key(key), "]: no ", noun,
+                             " of this name is loaded", nearest_hint(key, loaded),
                              "; loaded: ", loaded.empty() ? "none" : joined(loaded)));
     }
   }
+}
+
+OperatorSettings Checker::operators() {
+  Values values;
+  const auto& table = top(tables::operators);
+  for (const auto* option = operators_options(); option->name != nullptr; ++option) {
+    if (const auto* entry = table.find(option->name)) {
+      auto written = value_of(*option, *entry);  // what is wrong has been reported
+      if (written) values.emplace(option->name, *std::move(written));
+    } else if (auto fallback = default_of(*option); fallback && *fallback) {
+      note(concat(tables::operators, ".", option->name), *option, **fallback, {});
+      values.emplace(option->name, **std::move(fallback));
+    }
+  }
+  if (!errors_.empty()) return {};
+  const Options options(std::move(values));
+  return {.snapshot_events = static_cast<std::uint64_t>(options.integer("snapshot_events")),
+          .snapshot_bytes = static_cast<std::uint64_t>(options.integer("snapshot_bytes"))};
 }
 
 }  // namespace
@@ -328,10 +350,12 @@ std::expected<Settings, ConfigErrors> Config::check(const std::vector<DeclaredPl
   Checker checker(*root_, plugins);
   checker.check_tables();
   checker.check_plugin_names();
-  checker.check_compression();
+  checker.check_many(tables::compression, compression_options(), "codec");
+  checker.check_many(tables::operators, operators_options(), "operators plugin");
   Settings settings;
   settings.broker = checker.broker();
   settings.log = checker.log();
+  settings.operators = checker.operators();
   settings.defaults = checker.defaults(defaults);
   settings.instances = checker.instances();
   settings.facts = checker.facts();

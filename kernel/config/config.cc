@@ -95,14 +95,13 @@ void add_single(std::vector<PluginRequest>& requests, const ConfigTable& root, c
   requests.push_back({kind, *plugin, *plugin, place_of(root, kind, "plugin")});
 }
 
-void add_codecs(std::vector<PluginRequest>& requests, const ConfigTable& root,
-                const std::vector<std::string>& found) {
-  const auto* table = root.table(tables::compression);
+/// Of a kind of which any number runs: what `plugins` chooses, else all that were found.
+void add_chosen(std::vector<PluginRequest>& requests, const ConfigTable& root, const char* kind,
+                const MillraceOption* options, const std::vector<std::string>& found) {
   const auto chosen =
-      peek<std::vector<std::string>>(table, compression_options(), "plugins").value_or(found);
-  for (const auto& codec : chosen) {
-    requests.push_back(
-        {tables::compression, codec, codec, place_of(root, tables::compression, "plugins")});
+      peek<std::vector<std::string>>(root.table(kind), options, "plugins").value_or(found);
+  for (const auto& name : chosen) {
+    requests.push_back({kind, name, name, place_of(root, kind, "plugins")});
   }
 }
 
@@ -175,11 +174,18 @@ std::vector<std::string> Config::plugin_folders() const {
       .value_or(std::vector<std::string>{});
 }
 
-std::vector<PluginRequest> Config::plugins(const std::vector<std::string>& codecs_found) const {
+bool Config::chooses_operators() const {
+  const auto* table = root_->table(tables::operators);
+  return table != nullptr && table->find("plugins") != nullptr;
+}
+
+std::vector<PluginRequest> Config::plugins(const std::vector<std::string>& codecs,
+                                           const std::vector<std::string>& services) const {
   std::vector<PluginRequest> requests;
-  add_codecs(requests, *root_, codecs_found);
+  add_chosen(requests, *root_, tables::compression, compression_options(), codecs);
   add_single(requests, *root_, tables::coordination, coordination_options());
   add_single(requests, *root_, tables::storage, storage_options());
+  add_chosen(requests, *root_, tables::operators, operators_options(), services);
   add_transports(requests, *root_);
   return requests;
 }

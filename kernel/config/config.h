@@ -73,6 +73,11 @@ struct BrokerSettings {
   std::uint64_t memory_bytes = 0;
 };
 
+struct OperatorSettings {
+  std::uint64_t snapshot_events = 0;
+  std::uint64_t snapshot_bytes = 0;
+};
+
 struct LogSettings {
   LogLevel level = LogLevel::info;
   std::string format;                                   ///< "text" or "json"
@@ -87,6 +92,7 @@ struct Settings {
   };
   BrokerSettings broker;
   LogSettings log;
+  OperatorSettings operators;
   std::map<std::string, std::string> defaults;  ///< what `[defaults]` sets, under Kafka's names
   std::vector<Instance> instances;              ///< in the order of the declared plugins
   std::vector<SettingFact> facts;               ///< every option with its source, by key
@@ -108,9 +114,14 @@ class Config {
   /// `plugins.path`: more folders to look for plugins in.
   std::vector<std::string> plugin_folders() const;
 
-  /// Every plugin instance that is asked for, in the order in which kinds start. `codecs_found`:
-  /// the compression plugins there are; all are asked for unless `compression.plugins` chooses.
-  std::vector<PluginRequest> plugins(const std::vector<std::string>& codecs_found) const;
+  /// Every plugin instance that is asked for, in the order in which kinds start. `codecs`: the
+  /// compression plugins there are; all are asked for unless `compression.plugins` chooses.
+  /// `services`: the same of kind operators, as far as they provide services, and
+  /// `operators.plugins`.
+  std::vector<PluginRequest> plugins(const std::vector<std::string>& codecs,
+                                     const std::vector<std::string>& services) const;
+  /// Whether `operators.plugins` chooses: then nobody need look for services.
+  bool chooses_operators() const;
 
   /// Checks every key of every table. `defaults` is the table of what `[defaults]` may hold. Lists
   /// end with a null name.

@@ -74,6 +74,15 @@ constexpr MillraceOption plugins_table[] = {
 constexpr MillraceOption compression_table[] = {
     texts("plugins", nullptr, "Which codecs to load; not set: every one that is found."),
     end_of_list};
+constexpr MillraceOption operators_table[] = {
+    texts("plugins", nullptr,
+          "Which plugins of this kind to load; not set: every one that is found and provides a "
+          "service."),
+    integer("snapshot_events", "events", "100000", 1, int32_max,
+            "An aggregate's state is kept beside its log after so many events."),
+    integer("snapshot_bytes", "bytes", "16777216", 1, memory_bytes_max,
+            "The same, after so many bytes of events."),
+    end_of_list};
 constexpr MillraceOption coordination_table[] = {
     text("plugin", "standalone", nullptr, "The coordination plugin."), end_of_list};
 constexpr MillraceOption storage_table[] = {
@@ -89,6 +98,7 @@ const MillraceOption* log_options() noexcept { return log_table; }
 const MillraceOption* log_level_options() noexcept { return log_level_table; }
 const MillraceOption* plugins_options() noexcept { return plugins_table; }
 const MillraceOption* compression_options() noexcept { return compression_table; }
+const MillraceOption* operators_options() noexcept { return operators_table; }
 const MillraceOption* coordination_options() noexcept { return coordination_table; }
 const MillraceOption* storage_options() noexcept { return storage_table; }
 const MillraceOption* transport_options() noexcept { return transport_table; }

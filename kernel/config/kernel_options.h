@@ -14,6 +14,7 @@ inline constexpr const char* plugins = "plugins";
 inline constexpr const char* compression = "compression";
 inline constexpr const char* coordination = "coordination";
 inline constexpr const char* storage = "storage";
+inline constexpr const char* operators = "operators";
 inline constexpr const char* transport = "transport";
 inline constexpr const char* defaults = "defaults";
 inline constexpr const char* cluster = "cluster";
@@ -26,6 +27,7 @@ const MillraceOption* log_options() noexcept;
 const MillraceOption* log_level_options() noexcept;
 const MillraceOption* plugins_options() noexcept;
 const MillraceOption* compression_options() noexcept;
+const MillraceOption* operators_options() noexcept;
 /// `plugin` of [coordination] and [storage], with the kind's default; of [transport.NAME], without.
 const MillraceOption* coordination_options() noexcept;
 const MillraceOption* storage_options() noexcept;

@@ -51,6 +51,19 @@ void refuse_shared_ids(const std::vector<Candidate>& candidates, ConfigErrors& e
   }
 }
 
+/// The operators plugins that provide a service. What cannot be loaded counts, so that its request
+/// says why: a broker without a service that lies in its folder would be a surprise.
+std::vector<std::string> services_found(const PluginFiles& files) {
+  std::vector<std::string> found;
+  for (auto& name : files.names("operators")) {
+    const auto path = files.find("operators", name);
+    const auto library =
+        path ? load_plugin(*path, "operators") : Result<PluginLibrary>(path.error());
+    if (!library || *library->descriptor->provides != '\0') found.push_back(std::move(name));
+  }
+  return found;
+}
+
 std::set<std::string> words(const char* text) {
   std::istringstream stream(text);
   return {std::istream_iterator<std::string>(stream), {}};
@@ -106,7 +119,9 @@ std::vector<DeclaredPlugin> declared(const std::vector<Candidate>& candidates) {
 std::expected<Plan, ConfigErrors> make_plan(const Config& config, const MillraceOption* defaults) {
   const PluginFiles files(config.plugin_folders());
   ConfigErrors errors;
-  auto candidates = load_all(config.plugins(files.names("compression")), files, errors);
+  const auto services =
+      config.chooses_operators() ? std::vector<std::string>() : services_found(files);
+  auto candidates = load_all(config.plugins(files.names("compression"), services), files, errors);
   refuse_shared_ids(candidates, errors);
   candidates = ordered(std::move(candidates), errors);
 
@@ -119,6 +134,7 @@ std::expected<Plan, ConfigErrors> make_plan(const Config& config, const Millrace
 
   Plan plan{.broker = std::move(settings->broker),
             .log = std::move(settings->log),
+            .operators = settings->operators,
             .defaults = std::move(settings->defaults),
             .plugins = {},
             .settings = std::move(settings->facts)};

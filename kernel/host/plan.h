@@ -21,6 +21,7 @@ struct PlannedPlugin {
 struct Plan {
   BrokerSettings broker;
   LogSettings log;
+  OperatorSettings operators;
   std::map<std::string, std::string> defaults;
   std::vector<PlannedPlugin> plugins;  ///< in the order in which they start
   std::vector<SettingFact> settings;   ///< every option with its source, by key

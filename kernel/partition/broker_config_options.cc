@@ -37,6 +37,43 @@ constexpr BrokerOption broker_table[] = {
     {number("follower.replication.throttled.rate", "bytes/s", forever, 0, int64_max,
             "Bytes per second that throttled replicas fetch; set by tools that move replicas.",
             config_dynamic | config_only_when_set)},
+    {number("group.consumer.assignment.interval.ms", "ms", "1000", 0, int32_max,
+            "A group of the consumer protocol is assigned anew at most this often.",
+            config_dynamic)},
+    {text("group.consumer.assignors", "uniform,range", "uniform|range",
+          "Assignors that groups of the consumer protocol may use; the first is the default.",
+          config_list)},
+    {number("group.consumer.heartbeat.interval.ms", "ms", "5000", 1, int32_max,
+            "How often members of the consumer protocol are told to send heartbeats.")},
+    {number("group.consumer.max.heartbeat.interval.ms", "ms", "15000", 1, int32_max,
+            "The largest heartbeat interval of the consumer protocol.")},
+    {number("group.consumer.max.session.timeout.ms", "ms", "60000", 1, int32_max,
+            "The largest session time-out of the consumer protocol.")},
+    {number("group.consumer.max.size", "members", "2147483647", 1, int32_max,
+            "Members that a group of the consumer protocol may have.")},
+    {text("group.consumer.migration.policy", "bidirectional",
+          "disabled|downgrade|upgrade|bidirectional",
+          "In which direction a group with members may change between the classic and the consumer "
+          "protocol.")},
+    {number("group.consumer.min.heartbeat.interval.ms", "ms", "5000", 1, int32_max,
+            "The smallest heartbeat interval of the consumer protocol.")},
+    {number("group.consumer.min.session.timeout.ms", "ms", "45000", 1, int32_max,
+            "The smallest session time-out of the consumer protocol.")},
+    {number("group.consumer.regex.refresh.interval.ms", "ms", "600000", 10000, int32_max,
+            "Subscriptions by regular expression are matched against new topics at least this "
+            "often.")},
+    {number("group.consumer.session.timeout.ms", "ms", "45000", 1, int32_max,
+            "A member of the consumer protocol that is not heard of for this long is gone.")},
+    {text("group.coordinator.rebalance.protocols", "classic,consumer", "classic|consumer",
+          "The group protocols that are spoken.", config_list)},
+    {number("group.initial.rebalance.delay.ms", "ms", "3000", 0, int32_max,
+            "How long a new group waits for more members before its first rebalance.")},
+    {number("group.max.session.timeout.ms", "ms", "1800000", 0, int32_max,
+            "The largest session time-out that a member of a classic group may ask for.")},
+    {number("group.max.size", "members", "2147483647", 1, int32_max,
+            "Members that a classic group may have.")},
+    {number("group.min.session.timeout.ms", "ms", "6000", 0, int32_max,
+            "The smallest session time-out that a member of a classic group may ask for.")},
     {number("leader.replication.throttled.rate", "bytes/s", forever, 0, int64_max,
             "Bytes per second that leaders send to throttled replicas; set by tools that move "
             "replicas.",
@@ -124,6 +161,21 @@ constexpr BrokerOption broker_table[] = {
             config_fact)},
     {number("num.partitions", "partitions", "1", 1, int32_max,
             "Partitions of a topic that does not say how many.")},
+    {number("offset.metadata.max.bytes", "bytes", "4096", 0, int32_max,
+            "The largest text that may go with a committed offset.")},
+    {number("offsets.retention.check.interval.ms", "ms", "600000", 1, int64_max,
+            "How often the broker looks for committed offsets to forget.")},
+    {number("offsets.retention.minutes", "minutes", "10080", 1, int32_max,
+            "How long committed offsets are kept once nobody uses them.")},
+    {number("offsets.topic.compression.codec", nullptr, "0", 0, 4,
+            "Accepted for old configurations; has no effect.", config_only_when_set)},
+    {number("offsets.topic.num.partitions", "partitions", "50", 1, int32_max,
+            "Partitions of __consumer_offsets, when it is made.")},
+    {number("offsets.topic.replication.factor", "replicas", "3", 1, int16_max,
+            "Replicas of __consumer_offsets, when it is made; fewer where there are fewer "
+            "brokers.")},
+    {number("offsets.topic.segment.bytes", "bytes", "104857600", 1, int32_max,
+            "segment.bytes of __consumer_offsets, when it is made.")},
     {number("producer.id.expiration.ms", "ms", "86400000", 1, int32_max,
             "How long an idle idempotent producer is remembered.", config_dynamic)},
     {number(
@@ -137,18 +189,16 @@ constexpr BrokerOption broker_table[] = {
 std::vector<MillraceOption> all_defaults() {
   std::vector<MillraceOption> all;
   for (const auto& broker : broker_table) {
-    if (!broker.has(config_fact)) all.push_back(broker.option);
+    if (broker.has(config_fact)) continue;
+    all.push_back(broker.option);
+    // Texts of a list are checked one by one, when all settings are.
+    if (broker.has(config_list)) all.back().choices = nullptr;
   }
   for (const auto& topic : topic_options()) {
     if (find_broker_option(topic.option.name)) continue;
     all.push_back(topic.option);
     if (topic.synonyms[0].name) all.back().default_value = nullptr;  // absent, its synonyms decide
-  }
-  // Texts of a list are checked one by one, when all settings are.
-  for (auto& option : all) {
-    if (option.choices && std::string_view(option.choices) == cleanup_choices) {
-      option.choices = nullptr;
-    }
+    if (topic.has(config_list)) all.back().choices = nullptr;
   }
   std::ranges::sort(all, {}, [](const MillraceOption& o) { return std::string_view(o.name); });
   all.push_back({});

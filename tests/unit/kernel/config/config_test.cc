@@ -21,7 +21,7 @@ const Options& options_of_instance(const Settings& settings, const std::string& 
 
 std::vector<std::string> requests(const Config& config, const std::vector<std::string>& codecs) {
   std::vector<std::string> result;
-  for (const auto& r : config.plugins(codecs)) {
+  for (const auto& r : config.plugins(codecs, {})) {
     result.push_back(r.kind + '/' + r.instance + '=' + r.plugin);
   }
   return result;
