@@ -3,9 +3,21 @@
 #include <algorithm>
 #include <string>
 
+#include <millrace/groups.h>
+
 namespace millrace::kafka_transport {
 
-ApiSet::ApiSet() {
+namespace {
+
+/// Answered when others have come, so perhaps never.
+constexpr bool waits_for_others(kafka::ApiKey key) {
+  using kafka::ApiKey;
+  return key == ApiKey::fetch || key == ApiKey::join_group || key == ApiKey::sync_group;
+}
+
+}  // namespace
+
+ApiSet::ApiSet(Broker& broker) {
   using kafka::ApiKey;
   const auto serve = [this](ApiKey key, Handler handler) {
     const auto& info = kafka::info_of(key);
@@ -31,7 +43,22 @@ ApiSet::ApiSet() {
   serve(ApiKey::describe_producers, handle_describe_producers);
   serve(ApiKey::list_config_resources, handle_list_config_resources);
   serve(ApiKey::describe_topic_partitions, handle_describe_topic_partitions);
-  for (auto& api : apis_) api.polls = api.info->key == ApiKey::fetch;
+  if (broker.service<GroupService>()) {
+    serve(ApiKey::offset_commit, handle_offset_commit);
+    serve(ApiKey::offset_fetch, handle_offset_fetch);
+    serve(ApiKey::join_group, handle_join_group);
+    serve(ApiKey::heartbeat, handle_heartbeat);
+    serve(ApiKey::leave_group, handle_leave_group);
+    serve(ApiKey::sync_group, handle_sync_group);
+    serve(ApiKey::describe_groups, handle_describe_groups);
+    serve(ApiKey::list_groups, handle_list_groups);
+    serve(ApiKey::delete_groups, handle_delete_groups);
+    serve(ApiKey::offset_delete, handle_offset_delete);
+    serve(ApiKey::consumer_group_heartbeat, handle_consumer_group_heartbeat);
+    serve(ApiKey::consumer_group_describe, handle_consumer_group_describe);
+  }
+  std::ranges::sort(apis_, {}, [](const Api& api) { return api.info->key; });
+  for (auto& api : apis_) api.polls = waits_for_others(api.info->key);
 }
 
 Result<const Api*> ApiSet::find(std::int16_t key, std::int16_t version) const {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include <millrace/broker.h>
 #include <millrace/kafka/api.h>
 
 #include "handlers/handlers.h"
@@ -21,7 +22,8 @@ struct Api {
 /// Made once per listener; what ApiVersions tells is exactly this.  [any thread]
 class ApiSet {
  public:
-  ApiSet();
+  /// Every API whose services are loaded into `broker`.
+  explicit ApiSet(Broker& broker);
 
   /// In ascending order of keys.
   std::span<const Api> all() const noexcept { return apis_; }

@@ -22,6 +22,9 @@ constexpr std::size_t free_request_bytes = 4 << 10;
 /// How long requests that have arrived together keep the shard from its other connections.
 constexpr Duration turn_max = std::chrono::milliseconds(1);
 
+/// How long what still comes is read after the last answer to a peer that is let go.
+constexpr Duration linger_max = std::chrono::milliseconds(500);
+
 /// What is handed to the stream at once lets go of its memory at once.
 constexpr std::uint64_t send_bytes_max = 1 << 20;
 
@@ -102,6 +105,7 @@ Task<> Connection::read_requests() {
     }
     MR_CO_TRY(auto head, kafka::decode_request_head(*std::move(frame)));
 
+    if (lingering_) continue;
     if (ending_) co_return {};
     turn_.take();
     auto handling = handle(*api, std::move(head), std::move(memory), answers_.reserve());
@@ -181,6 +185,7 @@ Task<> Connection::handle(const Api& api, kafka::RequestHead head, MemoryBudget:
   auto handling = api.handler(request);
   auto answer = co_await std::move(handling);
   metrics.took.observe(shard_.now() - began_at);
+  if (request.bomb()) end_for_bomb(*request.bomb());
   if (answer) {
     answers_.put(ticket, *std::move(answer));
     account_memory();
@@ -223,8 +228,22 @@ Task<> Connection::write_answers() {
     turn_.passed().notify_all();
     context_.metrics.bytes_out.add(bytes);
   }
+  if (lingering_ && !aborted_) {
+    auto lingering = sleep(linger_max);
+    static_cast<void>(co_await std::move(lingering));
+  }
   abort();
   co_return {};
+}
+
+void Connection::end_for_bomb(const std::string& bomb) {
+  if (!std::exchange(lingering_, true)) {
+    context_.metrics.bombs.add();
+    context_.log.warning(
+        "closing a connection that sent a decompression bomb",
+        {{"peer", to_string(client_.peer)}, {"client", client_.client_id}, {"reason", bomb}});
+  }
+  end();
 }
 
 void Connection::watch_idle() {

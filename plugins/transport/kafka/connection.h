@@ -65,6 +65,9 @@ class Connection {
   bool has_room() const noexcept;
   void account_memory();
   void watch_idle();
+  /// Begins no more requests, and reads on for a moment after the last answer: were anything left
+  /// unread, the system would take back what the peer has not read.
+  void end_for_bomb(const std::string& bomb);
   /// Says why reading, or a request, ended the connection.
   void explain(const Error& error) const;
 
@@ -84,6 +87,7 @@ class Connection {
   bool sending_ = false;
   bool ending_ = false;  // no more requests begin
   bool aborted_ = false;
+  bool lingering_ = false;  // what still comes is read and dropped
   bool first_frame_ = true;
 
   MonoTime active_at_;   // when bytes last moved

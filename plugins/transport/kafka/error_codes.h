@@ -21,7 +21,8 @@ void for_each_error(const std::optional<std::vector<Message>>& messages, F& foun
 }
 
 /// Calls `found(ErrorCode)` for every code that is not `none`, of the answer as a whole, of its
-/// topics, of their partitions: under whatever name the lists go in the protocol.
+/// topics, of their partitions, of groups and their members: under whatever name the lists go in
+/// the protocol.
 template <class Message, class F>
 void for_each_error(const Message& message, F& found) {
   if constexpr (requires { message.error_code; }) {
@@ -35,6 +36,8 @@ void for_each_error(const Message& message, F& found) {
   }
   if constexpr (requires { message.results; }) for_each_error(message.results, found);
   if constexpr (requires { message.coordinators; }) for_each_error(message.coordinators, found);
+  if constexpr (requires { message.groups; }) for_each_error(message.groups, found);
+  if constexpr (requires { message.members; }) for_each_error(message.members, found);
 }
 
 }  // namespace millrace::kafka_transport

@@ -26,6 +26,7 @@ TransportMetrics::TransportMetrics(Metrics& metrics, const ApiSet& apis)
                                "Connections that clients have opened")),
       connections_refused(closed(metrics, "too_many")),
       bad_requests(closed(metrics, "bad_request")),
+      bombs(closed(metrics, "decompression_bomb")),
       idle(closed(metrics, "idle")),
       stalled_readers(closed(metrics, "stalled_reader")),
       bytes_in(metrics.counter("millrace_kafka_received_bytes_total", "Bytes received")),

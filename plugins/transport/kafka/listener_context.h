@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <millrace/broker.h>
+#include <millrace/groups.h>
 #include <millrace/kafka/api_key.h>
 #include <millrace/observe.h>
 
@@ -42,6 +43,7 @@ class TransportMetrics {
   // connections that were closed here, and why
   Counter& connections_refused;
   Counter& bad_requests;
+  Counter& bombs;
   Counter& idle;
   Counter& stalled_readers;
   Counter& bytes_in;
@@ -56,7 +58,8 @@ struct ListenerContext {
   Log log;
   TransportMetrics& metrics;
   std::string listener;
-  std::int32_t node_id = -1;  ///< this broker's
+  std::int32_t node_id = -1;       ///< this broker's
+  GroupService* groups = nullptr;  ///< none: no API that needs it is in `apis`
 };
 
 }  // namespace millrace::kafka_transport

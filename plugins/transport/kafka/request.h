@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include <millrace/broker.h>
@@ -61,6 +63,10 @@ class Request {
     memory.shrink_to(parked_bytes);
   }
 
+  /// Ends the connection once this request is answered: it sent a decompression bomb.
+  void end_for_bomb(std::string what) { bomb_ = std::move(what); }
+  const std::optional<std::string>& bomb() const noexcept { return bomb_; }
+
   /// Reads the body. Errc::corrupt names the field that is malformed.
   template <class Message>
   Result<Message> decode() const {
@@ -88,6 +94,7 @@ class Request {
  private:
   Turn& turn_;
   bool dispatched_ = false;
+  std::optional<std::string> bomb_;
 };
 
 }  // namespace millrace::kafka_transport

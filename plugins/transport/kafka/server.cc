@@ -22,11 +22,14 @@ Server::Server(Host& host, Settings settings)
       node_id_(parse_node_id(host.setting("broker.id"))),
       log_(host.log()),
       settings_(std::move(settings)),
-      metrics_(host.metrics(), apis_) {}
+      kept_metrics_(host.metrics()) {}
 
 Task<Endpoint> Server::listen(Broker& broker) {
   MR_ASSERT(!listener_);
-  context_.emplace(settings_, apis_, broker, log_, metrics_, instance_, node_id_);
+  apis_.emplace(broker);
+  metrics_.emplace(kept_metrics_, *apis_);
+  context_.emplace(settings_, *apis_, broker, log_, *metrics_, instance_, node_id_,
+                   broker.service<GroupService>());
   const auto shards = environment_.shards();
   const auto answer_bytes_max = settings_.answer_bytes_pending_max / shards.size();
   for (auto* shard : shards) {

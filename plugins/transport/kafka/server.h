@@ -32,10 +32,13 @@ class Server final : public Transport {
   const std::int32_t node_id_;
   const Log log_;
   const Settings settings_;
-  const ApiSet apis_;
-  TransportMetrics metrics_;
+  Metrics& kept_metrics_;
 
-  std::optional<ListenerContext> context_;  // once there is a broker
+  // once there is a broker
+  std::optional<ApiSet> apis_;
+  std::optional<TransportMetrics> metrics_;
+  std::optional<ListenerContext> context_;
+
   std::unique_ptr<Listener> listener_;
   Gate accepting_;
   std::atomic<std::size_t> open_ = 0;

@@ -71,4 +71,40 @@ CoordinatorFeatures coordinator_features(std::int16_t version) {
   };
 }
 
+JoinGroupFeatures join_group_features(std::int16_t version) {
+  return {
+      .rebalance_timeout = version >= 1,  // KIP-62
+      .known_member_id = version >= 4,    // KIP-394
+      .null_protocol = version >= 7,      // KIP-559
+      .skip_assignment = version >= 9,    // KIP-814
+  };
+}
+
+SyncGroupFeatures sync_group_features(std::int16_t version) {
+  return {.protocol_required = version >= 5};  // KIP-559
+}
+
+LeaveGroupFeatures leave_group_features(std::int16_t version) {
+  return {.many_members = version >= 3};  // KIP-345
+}
+
+OffsetCommitFeatures offset_commit_features(std::int16_t version) {
+  return {.stale_member_epoch = version >= 9};  // KIP-848
+}
+
+OffsetFetchFeatures offset_fetch_features(std::int16_t version) {
+  return {
+      .group_error = version >= 2,  // KIP-88
+      .many_groups = version >= 8,  // KIP-709
+  };
+}
+
+DescribeGroupsFeatures describe_groups_features(std::int16_t version) {
+  return {.not_found = version >= 6};  // KIP-1043
+}
+
+ConsumerHeartbeatFeatures consumer_heartbeat_features(std::int16_t version) {
+  return {.member_id_required = version >= 1};  // KIP-1082
+}
+
 }  // namespace millrace::kafka_transport

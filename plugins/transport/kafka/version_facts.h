@@ -56,4 +56,45 @@ struct CoordinatorFeatures {
 };
 CoordinatorFeatures coordinator_features(std::int16_t version);
 
+struct JoinGroupFeatures {
+  bool rebalance_timeout = false;  ///< else the session's is both
+  bool known_member_id = false;    ///< a new member is sent back once, with its id
+  bool null_protocol = false;      ///< the answer can say that there is no protocol
+  bool skip_assignment = false;
+};
+JoinGroupFeatures join_group_features(std::int16_t version);
+
+struct SyncGroupFeatures {
+  bool protocol_required = false;
+};
+SyncGroupFeatures sync_group_features(std::int16_t version);
+
+struct LeaveGroupFeatures {
+  bool many_members = false;
+};
+LeaveGroupFeatures leave_group_features(std::int16_t version);
+
+struct OffsetCommitFeatures {
+  bool stale_member_epoch = false;  ///< the client knows that error
+};
+OffsetCommitFeatures offset_commit_features(std::int16_t version);
+
+struct OffsetFetchFeatures {
+  bool group_error =
+      false;  ///< the answer has an error of the group; before, every partition has it
+  bool many_groups = false;
+};
+OffsetFetchFeatures offset_fetch_features(std::int16_t version);
+
+struct DescribeGroupsFeatures {
+  /// A group that is not there is an error, with a message; before, it was a dead group.
+  bool not_found = false;
+};
+DescribeGroupsFeatures describe_groups_features(std::int16_t version);
+
+struct ConsumerHeartbeatFeatures {
+  bool member_id_required = false;  ///< members make their ids themselves
+};
+ConsumerHeartbeatFeatures consumer_heartbeat_features(std::int16_t version);
+
 }  // namespace millrace::kafka_transport

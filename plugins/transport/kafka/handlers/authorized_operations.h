@@ -23,6 +23,10 @@ inline constexpr std::int32_t topic_operations =
     operation::read | operation::write | operation::create | operation::remove | operation::alter |
     operation::describe | operation::describe_configs | operation::alter_configs;
 
+inline constexpr std::int32_t group_operations = operation::read | operation::remove |
+                                                 operation::describe | operation::describe_configs |
+                                                 operation::alter_configs;
+
 inline constexpr std::int32_t cluster_operations =
     operation::create | operation::alter | operation::describe | operation::cluster_action |
     operation::describe_configs | operation::alter_configs | operation::idempotent_write;

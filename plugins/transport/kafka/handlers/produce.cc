@@ -57,6 +57,18 @@ Result<Payload> write_answer(const Request& request, const ProduceAnswer& answer
 
 /// What to tell a client that asked for no answer: nothing, or, when something went wrong, by
 /// closing the connection, which makes it look for the leaders again.
+/// The first partition whose records open to too much, and what was said of them.
+std::optional<std::string> find_bomb(const ProduceAnswer& answer) {
+  for (const auto& topic : answer.topics) {
+    for (const auto& partition : topic.partitions) {
+      if (!partition.opens_too_large) continue;
+      return topic.topic.name + "-" + std::to_string(partition.partition) + ": " +
+             partition.message;
+    }
+  }
+  return std::nullopt;
+}
+
 Result<Payload> answer_without_acks(const ProduceAnswer& answer) {
   for (const auto& topic : answer.topics) {
     for (const auto& partition : topic.partitions) {
@@ -74,11 +86,14 @@ Result<Payload> answer_without_acks(const ProduceAnswer& answer) {
 Task<Payload> handle_produce(Request& request) {
   MR_CO_TRY(auto produce, read_request(request));
   const bool answered = produce.acks != 0;
+  produce.memory = std::move(request.memory);
   auto call = request.broker.produce(request.session, std::move(produce));
   MR_CO_CHECK(co_await call.dispatched);
   request.dispatched();
-  request.park();  // the log has the records; waiting for followers must not keep them from reading
+  request.park();  // waiting for the log, or for followers, needs nothing of it
   MR_CO_TRY(const auto answer, co_await call.done);
+  // A client that meant no harm knows what to do with the answer, and comes back for the rest.
+  if (auto bomb = find_bomb(answer)) request.end_for_bomb(*std::move(bomb));
   if (!answered) co_return answer_without_acks(answer);
   co_return write_answer(request, answer);
 }

@@ -76,7 +76,9 @@ kafka::CreateTopicsResponse::Topic write_created(const TopicCreated& created) {
   topic.num_partitions = created.partitions;
   topic.replication_factor = created.replication_factor;
   auto& configs = topic.configs.emplace();
-  for (const auto& config : created.configs) {
+  if (!created.configs) return topic;
+  configs.reserve(created.configs->size());
+  for (const auto& config : *created.configs) {
     const auto value = config.value && !config.sensitive
                            ? std::optional<std::string_view>(*config.value)
                            : std::nullopt;

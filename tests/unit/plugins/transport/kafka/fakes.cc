@@ -263,13 +263,15 @@ std::string bytes_of(const Payload& payload) {
   return flat ? std::string(flat->text()) : std::string();
 }
 
-ConnectionFixture::ConnectionFixture()
-    : settings{.idle_max = std::chrono::minutes(10),
+ConnectionFixture::ConnectionFixture(GroupService* groups)
+    : broker(groups),
+      settings{.idle_max = std::chrono::minutes(10),
                .frame_bytes_max = 1 << 20,
                .connections_max = 100,
                .requests_in_flight_max = 64,
                .answer_bytes_pending_max = 1 << 20},
-      context_{settings, apis, broker, Log(log, "kafka"), transport_metrics_, "kafka", 1} {}
+      apis(broker),
+      context_{settings, apis, broker, Log(log, "kafka"), transport_metrics_, "kafka", 1, groups} {}
 
 ConnectionFixture::~ConnectionFixture() {
   if (connection) connection->abort();

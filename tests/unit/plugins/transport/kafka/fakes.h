@@ -18,6 +18,7 @@
 #include <millrace/broker.h>
 #include <millrace/configs.h>
 #include <millrace/environment.h>
+#include <millrace/groups.h>
 #include <millrace/kafka/codec.h>
 #include <millrace/observe.h>
 
@@ -209,7 +210,8 @@ class FakeBroker final : public Broker {
     Resolver<FetchAnswer> done;
   };
 
-  explicit FakeBroker(std::size_t memory_bytes = 1 << 20) : memory_(memory_bytes) {}
+  explicit FakeBroker(GroupService* loaded = nullptr, std::size_t memory_bytes = 1 << 20)
+      : groups(loaded), memory_(memory_bytes) {}
 
   std::unique_ptr<Session> open_session(const ClientInfo& client) override {
     client_info = &client;
@@ -225,7 +227,11 @@ class FakeBroker final : public Broker {
   Task<InitProducerIdAnswer> init_producer_id(Session&, InitProducerIdRequest request) override;
   FakeAdmin& admin() noexcept override { return admin_; }
   FakeConfigs& configs() noexcept override { return configs_; }
-  void* service(std::string_view) noexcept override { return nullptr; }
+  void* service(std::string_view id) noexcept override {
+    return id == GroupService::service_id ? groups : nullptr;
+  }
+
+  GroupService* const groups;  ///< none: not loaded
 
   const ClientInfo* client_info = nullptr;
   bool hold_produce = false;
@@ -263,7 +269,8 @@ class ConnectionFixture : public ::testing::Test {
   ~ConnectionFixture() override;
 
  protected:
-  ConnectionFixture();
+  /// `groups` is loaded into the broker.
+  explicit ConnectionFixture(GroupService* groups = nullptr);
 
   /// Starts serving, with the settings as they are now.
   void connect();

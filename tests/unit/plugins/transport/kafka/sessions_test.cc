@@ -14,7 +14,7 @@
 #include <millrace/bytes.h>
 #include <millrace/kafka/message_info.h>
 
-#include "fakes.h"
+#include "group_fakes.h"
 
 namespace millrace::kafka_transport::testing {
 namespace {
@@ -63,7 +63,7 @@ std::vector<std::filesystem::path> sessions() {
   return paths;
 }
 
-class SessionsTest : public ConnectionFixture,
+class SessionsTest : public GroupsFixture,
                      public ::testing::WithParamInterface<std::filesystem::path> {};
 
 TEST_P(SessionsTest, EveryRequestIsAnsweredInItsVersion) {
