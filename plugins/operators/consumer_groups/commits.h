@@ -4,13 +4,15 @@
 #include <millrace/groups.h>
 
 #include "group.h"
+#include "topics_in_use.h"
 #include "turn.h"
 
 namespace millrace::consumer_groups {
 
 // `group` is nullptr where there is none.
-OffsetCommitAnswer commit_offsets(Group* group, const OffsetCommitRequest& request, Turn& turn);
-OffsetsDeleted delete_offsets(Group* group, const OffsetDeletion& request, Turn& turn);
+OffsetCommitAnswer commit_offsets(Group* group, const OffsetCommitRequest& request,
+                                  TopicsInUse& topics, Turn& turn);
+OffsetsDeleted delete_offsets(const Group* group, const OffsetDeletion& request, Turn& turn);
 GroupOffsets fetch_offsets(const Group* group, const FetchOffsets& ask, const ClusterView& cluster);
 
 /// An offset record, in any version that Kafka has written.

@@ -1,11 +1,12 @@
 #include "coordinator.h"
 
+#include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "classic/classic_group.h"
 #include "commits.h"
 #include "consumer/entry.h"
-#include "retention.h"
 #include "snapshot.h"
 
 namespace millrace::consumer_groups {
@@ -14,7 +15,8 @@ namespace {
 using Type = Membership::Type;
 
 constexpr std::string_view retention_timer = "retention";
-constexpr std::string_view group_timers = "group/";
+constexpr std::string_view deletion_timer = "deletion";
+constexpr Duration next_batch_after = std::chrono::milliseconds(10);
 
 Type type_of(RecordKind kind) noexcept {
   return kind == RecordKind::group_metadata ? Type::classic : Type::consumer;
@@ -22,6 +24,19 @@ Type type_of(RecordKind kind) noexcept {
 
 std::string_view name_of(Type type) noexcept {
   return type == Type::classic ? "classic" : "consumer";
+}
+
+bool same_text(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+bool is_wanted(const GroupListed& group, const GroupFilter& filter) {
+  const auto among = [](const std::vector<std::string>& names, std::string_view name) {
+    return names.empty() ||
+           std::ranges::any_of(names, [&](const auto& one) { return same_text(one, name); });
+  };
+  return among(filter.states, group.state) && among(filter.types, group.type);
 }
 
 }  // namespace
@@ -94,7 +109,7 @@ void Coordinator::on(MemberHeartbeat& ask, std::string_view key, ReplyTo to, Tur
 // ---- offsets ----
 
 void Coordinator::on(OffsetCommitRequest& ask, std::string_view key, ReplyTo to, Turn& turn) {
-  turn.answer(to, commit_offsets(find(key), ask, turn));
+  turn.answer(to, commit_offsets(find(key), ask, topics_, turn));
 }
 
 void Coordinator::on(OffsetDeletion& ask, std::string_view key, ReplyTo to, Turn& turn) {
@@ -161,7 +176,7 @@ Result<std::unique_ptr<Message>> Coordinator::query(std::string_view /*key*/,
         .state = std::string(members ? members->state() : "Empty"),
         .type = std::string(name_of(members ? members->type() : Type::classic)),
     };
-    if (wanted(listed, filter)) out.groups.push_back(std::move(listed));
+    if (is_wanted(listed, filter)) out.groups.push_back(std::move(listed));
   }
   return std::make_unique<Reply<GroupsListed>>(std::move(out));
 }
@@ -169,6 +184,7 @@ Result<std::unique_ptr<Message>> Coordinator::query(std::string_view /*key*/,
 // ---- events ----
 
 Result<> Coordinator::evolve(const RecordView& event, const EventInfo& info) {
+  last_event_ = std::max(last_event_, event.offset);
   if (!event.key) return {};  // nobody's
   MR_TRY(const auto kind, kind_of(*event.key));
   switch (kind) {
@@ -188,7 +204,7 @@ Result<> Coordinator::evolve(const RecordView& event, const EventInfo& info) {
 
 Result<> Coordinator::evolve_membership(RecordKind kind, const RecordView& event,
                                         const EventInfo& info) {
-  MR_TRY(const auto id, group_of(kind, *event.key));
+  MR_TRY(const auto id, group_of(*event.key));
   const auto type = type_of(kind);
   if (!event.value && !find(id)) return {};
   auto& group = find_or_make(id);
@@ -207,7 +223,7 @@ Result<> Coordinator::evolve_offset(const RecordView& event, const EventInfo& in
   if (!record.committed) {
     auto* group = find(record.group);
     if (!group) return {};
-    count_topic(record.topic, group->offsets.erase(record.topic, record.partition));
+    topics_.count(record.topic, group->offsets.erase(record.topic, record.partition));
     drop_if_gone(record.group);
     return {};
   }
@@ -218,11 +234,8 @@ Result<> Coordinator::evolve_offset(const RecordView& event, const EventInfo& in
     open_transactions_[info.producer_id].insert(group.id);
     return {};
   }
-  const auto topic_id = record.committed->topic_id;
-  auto* use = count_topic(record.topic, group.offsets.put(record.topic, record.partition,
-                                                          std::move(*record.committed)));
-  if (!topic_id.is_none()) use->id = topic_id;
-  if (!info.replay) use->seen = true;
+  topics_.count(record.topic,
+                group.offsets.put(record.topic, record.partition, std::move(*record.committed)));
   return {};
 }
 
@@ -238,20 +251,11 @@ void Coordinator::end_transaction(std::int64_t producer_id, std::int16_t /*produ
       // A commit without a transaction may have come between: the later one counts.
       const auto* now = group->offsets.find(place.topic, place.partition);
       if (now && now->logged > committed.logged) continue;
-      count_topic(place.topic,
-                  group->offsets.put(place.topic, place.partition, std::move(committed)));
+      topics_.count(place.topic,
+                    group->offsets.put(place.topic, place.partition, std::move(committed)));
     }
     drop_if_gone(id);
   }
-}
-
-Coordinator::TopicUse* Coordinator::count_topic(std::string_view topic, int partitions) {
-  auto found = topics_.find(topic);
-  if (found == topics_.end()) found = topics_.emplace(topic, TopicUse{}).first;
-  found->second.partitions += static_cast<std::size_t>(partitions);
-  if (found->second.partitions > 0) return &found->second;
-  topics_.erase(found);
-  return nullptr;
 }
 
 // ---- life ----
@@ -261,27 +265,24 @@ void Coordinator::loaded(Context& context) {
   for (auto& [id, group] : groups_) {
     if (group.members) group.members->loaded(turn);
   }
-  drop_deleted_topics(turn);
+  look_for_deleted_topics(turn);
   context.set_timer(retention_timer, turn.settings.retention_check_interval);
 }
 
 void Coordinator::timer(std::string_view name, Context& context) {
   Turn turn{context, settings_.at(context)};
-  if (name == retention_timer) {
-    expire_offsets(turn);
-    context.set_timer(retention_timer, turn.settings.retention_check_interval);
-  } else if (name.starts_with(group_timers)) {
-    const std::string id(name.substr(group_timers.size()));
-    auto* group = find(id);
-    if (!group || !group->members) return;
-    group->members->timer(turn);
-    drop_if_gone(id);
-  }
+  if (name == retention_timer) return expire_offsets(turn);
+  if (name == deletion_timer) return drop_deleted_topics(turn);
+  const auto id = group_of_timer(name);
+  auto* group = id ? find(*id) : nullptr;
+  if (!group || !group->members) return;
+  group->members->timer(turn);
+  drop_if_gone(*id);
 }
 
 void Coordinator::cluster_changed(Context& context) {
   Turn turn{context, settings_.at(context)};
-  drop_deleted_topics(turn);
+  look_for_deleted_topics(turn);
   for (auto& [id, group] : groups_) {
     if (group.members) group.members->cluster_changed(turn);
   }
@@ -289,29 +290,33 @@ void Coordinator::cluster_changed(Context& context) {
 
 void Coordinator::expire_offsets(Turn& turn) {
   for (auto& [id, group] : groups_) {
-    if (expire_offsets_of(group, turn) && (!group.members || group.members->empty())) {
-      // Also its membership's records: nothing is left to remember.
-      (void)remove_group(group, turn);
-    }
+    const bool nothing_stays = expire_offsets_of(group, turn);
+    if (!has_room(turn)) break;
+    if (!nothing_stays || !group.members || !group.members->empty()) continue;
+    // Nothing is left to remember of it.
+    (void)group.members->emit_removal(turn);
   }
+  turn.context.set_timer(
+      retention_timer, has_room(turn) ? turn.settings.retention_check_interval : next_batch_after);
 }
 
-void Coordinator::drop_deleted_topics(Turn& turn) {
+void Coordinator::look_for_deleted_topics(Turn& turn) {
   const auto& cluster = turn.context.cluster();
   if (cluster.version() == cluster_seen_) return;
   cluster_seen_ = cluster.version();
-  DeletedTopics deleted;
-  for (auto& [name, use] : topics_) {
-    const auto* topic = cluster.find(name);
-    const auto id = topic ? topic->id : Uuid{};
-    // Absent counts only where it was there: a view may be behind when the log is replayed.
-    const bool gone = topic ? !use.id.is_none() && use.id != id : use.seen;
-    if (gone) deleted.emplace(name, id);
-    use.seen = topic != nullptr;
-    if (topic) use.id = id;
+  for (auto& topic : topics_.look(cluster)) {
+    deleted_topics_.insert_or_assign(topic, last_event_);
   }
-  if (deleted.empty()) return;
-  for (auto& [id, group] : groups_) drop_topics(group, deleted, turn);
+  drop_deleted_topics(turn);
+}
+
+void Coordinator::drop_deleted_topics(Turn& turn) {
+  if (deleted_topics_.empty()) return;
+  for (auto& [id, group] : groups_) {
+    drop_topics(group, deleted_topics_, turn);
+    if (!has_room(turn)) return turn.context.set_timer(deletion_timer, next_batch_after);
+  }
+  deleted_topics_.clear();
 }
 
 // ---- snapshots: the records themselves ----

@@ -13,7 +13,9 @@
 
 #include "group.h"
 #include "messages.h"
+#include "retention.h"
 #include "settings.h"
+#include "topics_in_use.h"
 #include "turn.h"
 
 namespace millrace::consumer_groups {
@@ -33,13 +35,6 @@ class Coordinator final : public PartitionAggregate {
   Result<> restore(SnapshotReader& in) override;
 
  private:
-  /// A topic that somebody has committed offsets of.
-  struct TopicUse {
-    std::size_t partitions = 0;  ///< of all groups
-    Uuid id;                     ///< as the cluster, or the newest record, has it
-    bool seen = false;           ///< the cluster has had it: when it is gone, it was deleted
-  };
-
   Group* find(std::string_view id);
   Group& find_or_make(std::string_view id);
   /// Forgets a group that neither a record nor a member needs.
@@ -61,18 +56,20 @@ class Coordinator final : public PartitionAggregate {
   // ---- events ----
   Result<> evolve_offset(const RecordView& event, const EventInfo& info);
   Result<> evolve_membership(RecordKind kind, const RecordView& event, const EventInfo& info);
-  TopicUse* count_topic(std::string_view topic, int partitions);
 
   // ---- retention ----
   void expire_offsets(Turn& turn);
+  void look_for_deleted_topics(Turn& turn);
   void drop_deleted_topics(Turn& turn);
 
   std::map<std::string, Group, std::less<>> groups_;
-  std::map<std::string, TopicUse, std::less<>> topics_;
+  TopicsInUse topics_;
   /// Groups with offsets of a transaction that has not ended, by producer id.
   std::map<std::int64_t, std::set<std::string>> open_transactions_;
   SettingsCache settings_;
   std::int64_t cluster_seen_ = -1;
+  DeletedTopics deleted_topics_;  ///< whose offsets are still to be dropped
+  Offset last_event_;
 };
 
 }  // namespace millrace::consumer_groups

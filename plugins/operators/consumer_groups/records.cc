@@ -30,6 +30,12 @@ Result<RecordKind> kind_of(Bytes key) {
   return static_cast<RecordKind>(number);
 }
 
+Result<std::string> group_of(Bytes key) {
+  // The group comes first in all of them.
+  MR_TRY(const auto decoded, decode_key<kafka::GroupMetadataKey>(key));
+  return std::string(decoded.group);
+}
+
 std::optional<std::vector<std::string>> subscribed_topics(const Buffer& subscription) {
   // A newer version has its fields behind those of the older ones.
   const auto version = detail::version_of(subscription);

@@ -61,6 +61,9 @@ Result<Value> decode_value(Bytes value) {
   return kafka::decode<Value>(Buffer::copy_of(value.subspan(2)), version);
 }
 
+/// The group that a record of one of the kinds from group_metadata on is about.
+Result<std::string> group_of(Bytes key);
+
 /// The topics of a consumer's subscription; nothing when the bytes are not one.
 std::optional<std::vector<std::string>> subscribed_topics(const Buffer& subscription);
 

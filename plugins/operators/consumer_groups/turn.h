@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,7 @@ namespace millrace::consumer_groups {
 struct Turn {
   Context& context;
   const Settings& settings;
+  std::size_t emitted_bytes = 0;  ///< in this call, which becomes one batch
 
   MonoTime now() const noexcept { return context.now(); }
   Timestamp wall() const noexcept { return context.wall(); }
@@ -32,18 +34,25 @@ struct Turn {
   Result<> emit(const Key& key, const Value& value, std::int16_t version) {
     MR_TRY(const auto key_bytes, encode_key(key));
     MR_TRY(const auto value_bytes, encode_value(value, version));
+    emitted_bytes += key_bytes.size() + value_bytes.size();
     context.emit(key_bytes, value_bytes);
     return {};
   }
   template <class Key>
   Result<> emit_tombstone(const Key& key) {
     MR_TRY(const auto key_bytes, encode_key(key));
+    emitted_bytes += key_bytes.size();
     context.emit(key_bytes, std::nullopt);
     return {};
   }
 };
 
 /// The one timer of a group's members.
-inline std::string timer_of(std::string_view group) { return "group/" + std::string(group); }
+std::string timer_of(std::string_view group);
+
+/// The other way; nothing for another timer.
+std::optional<std::string> group_of_timer(std::string_view timer);
+/// As Java writes it, and so do the member ids that people are used to.
+std::string java_text(const Uuid& id);
 
 }  // namespace millrace::consumer_groups

@@ -7,7 +7,7 @@
 #include "../group.h"
 #include "../turn.h"
 
-namespace millrace::groups {
+namespace millrace::consumer_groups {
 
 /// A membership without members, to be filled by records.
 std::unique_ptr<Membership> make_consumer_membership(const std::string& group);
@@ -19,4 +19,4 @@ void consumer_heartbeat(Group& group, MemberHeartbeat& ask, ReplyTo to, Turn& tu
 /// `group` is a consumer group; `out.group` is set.
 void describe_consumers(const Group& group, const Context& context, ConsumerGroupDescribed& out);
 
-}  // namespace millrace::groups
+}  // namespace millrace::consumer_groups
