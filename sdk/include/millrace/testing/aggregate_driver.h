@@ -9,8 +9,8 @@
 //   ASSERT_TRUE(driver.reload());              // a new object, from snapshot and log
 //
 // Ways to fail: the high watermark is held (answers and effects wait), an append fails, the
-// leadership is lost, the log's end is lost with it; what the aggregate throws unloads it, and it
-// is loaded again, as in a broker.
+// leadership is lost, the log's end is lost with it. What the aggregate throws (but in query(),
+// which changes nothing) unloads it, and it is loaded again, as in a broker.
 #pragma once
 
 #include <cstdint>
@@ -152,7 +152,7 @@ class AggregateDriver {
   Offset end() const noexcept;
   /// Those from `from` on: `const auto before = driver.end(); ...; driver.log_from(before)`.
   std::span<const Record> log_from(Offset from) const;
-  /// What is in the log from elsewhere: evolve()d at once when an object is loaded.
+  /// What is in the log from elsewhere: evolve()d at once, as read, when an object is loaded.
   Result<> write(std::string_view key, std::optional<std::string_view> value,
                  Producer producer = {});
   /// Control record; end_transaction() at once when an object is loaded.
@@ -164,7 +164,8 @@ class AggregateDriver {
   /// nothing is loaded.
   void cut(Offset from);
 
-  /// The next `calls` appends fail: their events are lost, their answers are this error.
+  /// The next `calls` appends fail: their events are lost, their answers are this error. What was
+  /// no command is told again a second later.
   void fail_appends(std::size_t calls = 1, ErrorCode error = ErrorCode::coordinator_not_available);
 
   /// Answers and effects wait from now on; release lets out those that the log's end has passed.
@@ -203,7 +204,7 @@ class AggregateDriver {
   /// "" for those that were not set here; the product gives defaults.
   void set(const std::string& setting, std::string value);
 
-  /// Started, committed, and not finished: by name. A start of a name that is running is ignored.
+  /// Started, committed, and not finished: by name. Of those with one name the first runs.
   std::vector<std::string> effects() const;
   const Effect* effect(std::string_view name) const;
   /// The running effect's AppendEffect, MarkerEffect or CommandEffect; nullptr when there is none.

@@ -16,25 +16,11 @@
 #include <millrace/operator.h>
 #include <millrace/plugin.h>
 #include <millrace/storage.h>
+#include <millrace/testing/kept_log.h>
+#include <millrace/testing/option_values.h>
 #include <millrace/transport.h>
 
 namespace millrace::testing {
-
-/// Keeps the lines, each as "warning storage.filelog: cut a torn tail bytes=12".  [any thread]
-class KeptLog final : public LogSink {
- public:
-  bool wants(LogLevel, std::string_view) const noexcept override { return true; }
-  void write(LogLevel level, std::string_view subsystem, std::string_view message,
-             std::initializer_list<LogField> fields) noexcept override;
-
-  std::vector<std::string> lines() const;
-  /// Whether a line contains `text`.
-  bool contains(std::string_view text) const;
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<std::string> lines_;
-};
 
 /// Reads as nothing: a test asks for a metric by its name and labels.  [any thread]
 class KeptMetrics final : public Metrics {
@@ -55,12 +41,7 @@ class KeptMetrics final : public Metrics {
   Kept<Histogram> histograms_;
 };
 
-using OptionValues = std::map<std::string, OptionValue, std::less<>>;
 using HostSettings = std::map<std::string, std::string, std::less<>>;
-
-/// What `declared` (which ends with a null name) says where nothing is set. A default that is not
-/// of the option's type ends the process.
-OptionValues defaults_of(const MillraceOption* declared);
 
 /// What a plugin gets. Options are those given: see LoadedPlugin for ones with defaults filled in.
 class FakeHost final : public Host {

@@ -189,6 +189,30 @@ TEST_F(AggregateDriverTest, EffectsOfAFailedAppendDoNotRun) {
   EXPECT_TRUE(driver_.effects().empty());
 }
 
+TEST_F(AggregateDriverTest, WhatWasNoCommandIsToldAgain) {
+  driver_.fail_appends();
+  driver_.cluster_changed();
+  EXPECT_EQ(count("changes"), "none");
+  driver_.advance(1s);
+  EXPECT_EQ(count("changes"), "1");
+  driver_.send("a", "effect");
+  driver_.fail_appends();
+  driver_.finish_effect("copy");
+  EXPECT_EQ(driver_.effects(), std::vector<std::string>{"copy"});
+  driver_.advance(1s);
+  EXPECT_TRUE(driver_.effects().empty());
+  EXPECT_EQ(count("done"), "1");
+}
+
+TEST_F(AggregateDriverTest, EffectsOfOneNameRunOneAfterTheOther) {
+  driver_.send("a", "effect");
+  driver_.send("a", "effect");
+  driver_.finish_effect("copy");
+  EXPECT_EQ(driver_.effects(), std::vector<std::string>{"copy"});
+  driver_.finish_effect("copy");
+  EXPECT_TRUE(driver_.effects().empty());
+}
+
 TEST_F(AggregateDriverTest, TimersFireInOrderAtTheirTime) {
   const auto later = driver_.send("a", "later");
   EXPECT_EQ(driver_.timer_in("later"), 5s);
@@ -228,7 +252,7 @@ TEST_F(AggregateDriverTest, WhatThrowsIsLoadedAgain) {
   const auto thrown = driver_.send("a", "throw");
   EXPECT_EQ(driver_.failure(), "cannot do this");
   EXPECT_EQ(driver_.error(waits), ErrorCode::not_coordinator);
-  EXPECT_EQ(driver_.error(thrown), ErrorCode::not_coordinator);
+  EXPECT_EQ(driver_.error(thrown), ErrorCode::unknown_server_error);
   EXPECT_TRUE(driver_.loaded());
   EXPECT_EQ(count("a"), "2");
 }
