@@ -142,9 +142,16 @@ Error other_toolchain(const std::string& path, std::string_view found, std::stri
                               "\n  kernel: ", expected));
 }
 
+// Whether it shares more than codecs and operators do. One that offers a service may: whoever calls
+// that shares coroutines with it.
+bool is_system(const MillraceDescriptor& descriptor) {
+  if (is_system_kind(descriptor.kind)) return true;
+  return *descriptor.provides != '\0' && std::string_view(descriptor.toolchain).contains(";cc=");
+}
+
 Result<> check_toolchain(const MillraceDescriptor& descriptor, const std::string& path) {
   const std::string_view expected =
-      is_system_kind(descriptor.kind) ? MILLRACE_TOOLCHAIN_SYSTEM : MILLRACE_TOOLCHAIN_PORTABLE;
+      is_system(descriptor) ? MILLRACE_TOOLCHAIN_SYSTEM : MILLRACE_TOOLCHAIN_PORTABLE;
   if (descriptor.toolchain == expected) return {};
   return other_toolchain(path, descriptor.toolchain, expected);
 }
@@ -167,8 +174,7 @@ const MillraceLayout* find_layout(const MillraceLayout* table, std::string_view 
 }
 
 Result<> check_layout(const MillraceDescriptor& descriptor, const std::string& path) {
-  const auto* ours =
-      is_system_kind(descriptor.kind) ? detail::system_layout : detail::shared_layout;
+  const auto* ours = is_system(descriptor) ? detail::system_layout : detail::shared_layout;
   for (const auto* theirs = descriptor.layout; theirs->type != nullptr; ++theirs) {
     const auto* known = find_layout(ours, theirs->type);
     if (known == nullptr) {
