@@ -6,6 +6,7 @@
 
 #include <millrace/broker.h>
 #include <millrace/environment.h>
+#include <millrace/groups.h>
 #include <millrace/observe.h>
 #include <millrace/operations.h>
 
@@ -20,6 +21,7 @@ struct Services {
   Environment& environment;
   Broker& broker;
   Operations* operations;  ///< nullptr: the kernel offers none
+  GroupService* groups;    ///< nullptr: no plugin offers it
   Metrics& metrics;
   Log log;
 };

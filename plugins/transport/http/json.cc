@@ -8,14 +8,17 @@ namespace {
 unsigned status_of(ErrorCode error) {
   switch (error) {
     case ErrorCode::unknown_topic_or_partition:
-    case ErrorCode::unknown_topic_id: return 404;
-    case ErrorCode::topic_already_exists: return 409;
+    case ErrorCode::unknown_topic_id:
+    case ErrorCode::group_id_not_found: return 404;
+    case ErrorCode::topic_already_exists:
+    case ErrorCode::non_empty_group: return 409;
     case ErrorCode::invalid_topic_exception:
     case ErrorCode::invalid_partitions:
     case ErrorCode::invalid_replication_factor:
     case ErrorCode::invalid_replica_assignment:
     case ErrorCode::invalid_config:
     case ErrorCode::invalid_request:
+    case ErrorCode::invalid_group_id:
     case ErrorCode::policy_violation: return 400;
     case ErrorCode::topic_authorization_failed:
     case ErrorCode::cluster_authorization_failed:

@@ -21,8 +21,8 @@ Server::Server(Host& host, Settings settings)
 
 Task<Endpoint> Server::listen(Broker& broker) {
   MR_ASSERT(!listener_);
-  services_.emplace(settings_, environment_, broker, broker.service<Operations>(), all_metrics_,
-                    log_);
+  services_.emplace(settings_, environment_, broker, broker.service<Operations>(),
+                    broker.service<GroupService>(), all_metrics_, log_);
   connections_ = std::make_unique<Connections>(*services_, metrics_);
   auto listening = environment_.network().listen(settings_.listen);
   MR_CO_TRY(listener_, co_await std::move(listening));

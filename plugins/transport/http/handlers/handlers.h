@@ -17,6 +17,11 @@ Task<HttpResponse> handle_show_topic(Exchange& exchange);
 Task<HttpResponse> handle_grow_topic(Exchange& exchange);
 Task<HttpResponse> handle_delete_topic(Exchange& exchange);
 
+// groups.cc
+Task<HttpResponse> handle_list_groups(Exchange& exchange);
+Task<HttpResponse> handle_show_group(Exchange& exchange);
+Task<HttpResponse> handle_delete_group(Exchange& exchange);
+
 // configs.cc
 Task<HttpResponse> handle_topic_configs(Exchange& exchange);
 Task<HttpResponse> handle_change_topic_configs(Exchange& exchange);

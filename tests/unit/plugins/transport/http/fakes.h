@@ -11,6 +11,7 @@
 #include <millrace/admin.h>
 #include <millrace/broker.h>
 #include <millrace/configs.h>
+#include <millrace/groups.h>
 #include <millrace/operations.h>
 
 namespace millrace::http_transport::testing {
@@ -62,6 +63,34 @@ class FakeConfigs final : public Configs {
   std::string message;
 };
 
+/// Knows the groups that the test has put there.
+class FakeGroups final : public GroupService {
+ public:
+  Task<GroupCoordinator> coordinator(std::string group) override;
+  Call<JoinGroupAnswer> join(const ClientInfo& client, JoinGroupRequest request) override;
+  Call<SyncGroupAnswer> sync(SyncGroupRequest request) override;
+  Task<ErrorCode> heartbeat(GroupHeartbeat request) override;
+  Task<LeaveGroupAnswer> leave(LeaveGroupRequest request) override;
+  Task<ConsumerHeartbeatAnswer> heartbeat(const ClientInfo& client,
+                                          ConsumerHeartbeat request) override;
+  Task<std::vector<ConsumerGroupDescribed>> describe_consumer_groups(
+      std::vector<std::string> groups) override;
+  Call<OffsetCommitAnswer> commit(const ClientInfo& client, OffsetCommitRequest request) override;
+  Task<std::vector<GroupOffsets>> offsets(std::vector<GroupOffsetsQuery> groups,
+                                          bool require_stable) override;
+  Task<OffsetsDeleted> delete_offsets(OffsetDeletion request) override;
+  Task<GroupsListed> list(GroupFilter filter) override;
+  Task<std::vector<GroupDescribed>> describe(std::vector<std::string> groups) override;
+  Task<std::vector<GroupDeleted>> remove(std::vector<std::string> groups) override;
+
+  std::vector<GroupListed> listed;
+  std::vector<GroupDescribed> classic;
+  std::vector<ConsumerGroupDescribed> consumer;
+  GroupOffsets committed;  ///< of every group
+  std::vector<std::string> removed;
+  ErrorCode error = ErrorCode::none;  ///< what list and remove answer
+};
+
 /// One broker, "b1", with `topics`; every partition holds offsets 10 to 30 unless it is unknown.
 class FakeBroker final : public Broker {
  public:
@@ -78,8 +107,12 @@ class FakeBroker final : public Broker {
   Admin& admin() noexcept override { return admin_calls; }
   Configs& configs() noexcept override { return config_calls; }
   void* service(std::string_view id) noexcept override {
+    if (id == GroupService::service_id && with_groups) return static_cast<GroupService*>(&groups);
     return id == Operations::service_id ? static_cast<Operations*>(&operations) : nullptr;
   }
+
+  FakeGroups groups;
+  bool with_groups = true;  ///< before the server listens
 
   FakeOperations operations;
   FakeAdmin admin_calls;
