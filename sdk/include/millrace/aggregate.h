@@ -26,6 +26,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -52,6 +53,16 @@ class BytesMessage final : public Message {
  public:
   explicit BytesMessage(Buffer content) : bytes(std::move(content)) {}
   Buffer bytes;
+  /// What goes with it, as with a record: "millrace-expected-version".
+  std::vector<std::pair<std::string, Buffer>> headers;
+
+  /// The last of that name; nullptr when there is none.
+  const Buffer* find(std::string_view header) const noexcept {
+    for (auto at = headers.rbegin(); at != headers.rend(); ++at) {
+      if (at->first == header) return &at->second;
+    }
+    return nullptr;
+  }
 };
 
 /// Somebody who waits for an answer. A number: keep it for as long as it takes, copy it freely.
