@@ -26,6 +26,7 @@ Settings Settings::read(const Context& context) {
       .session_timeout_max = milliseconds(number("group.max.session.timeout.ms", 1'800'000)),
       .initial_rebalance_delay = milliseconds(number("group.initial.rebalance.delay.ms", 3'000)),
       .members_max = static_cast<std::size_t>(number("group.max.size", 0x7fffffff)),
+      .consumer = ConsumerSettings::read(context),
       .metadata_bytes_max = static_cast<std::size_t>(number("offset.metadata.max.bytes", 4'096)),
       .offsets_retention = minutes(number("offsets.retention.minutes", 10'080)),
       .retention_check_interval =

@@ -7,6 +7,8 @@
 
 #include <millrace/aggregate.h>
 
+#include "consumer/consumer_settings.h"
+
 namespace millrace::consumer_groups {
 
 struct Settings {
@@ -15,6 +17,7 @@ struct Settings {
   Duration session_timeout_max{};      ///< group.max.session.timeout.ms
   Duration initial_rebalance_delay{};  ///< group.initial.rebalance.delay.ms
   std::size_t members_max = 0;         ///< group.max.size
+  ConsumerSettings consumer;
   // offsets
   std::size_t metadata_bytes_max = 0;   ///< offset.metadata.max.bytes
   Duration offsets_retention{};         ///< offsets.retention.minutes

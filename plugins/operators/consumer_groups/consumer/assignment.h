@@ -7,7 +7,7 @@
 
 #include <millrace/types.h>
 
-namespace millrace::groups {
+namespace millrace::consumer_groups {
 
 /// Sorted, none twice.
 using Partitions = std::vector<std::int32_t>;
@@ -29,4 +29,4 @@ inline bool contains(const Owned& owned, const Uuid& topic, std::int32_t partiti
   return found != owned.end() && found->second.contains(partition);
 }
 
-}  // namespace millrace::groups
+}  // namespace millrace::consumer_groups

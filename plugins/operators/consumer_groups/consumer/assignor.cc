@@ -7,7 +7,7 @@
 #include "range_assignor.h"
 #include "uniform_assignor.h"
 
-namespace millrace::groups {
+namespace millrace::consumer_groups {
 
 const Assignor* find_assignor(std::string_view name) noexcept {
   static const UniformAssignor uniform;
@@ -50,4 +50,4 @@ bool in_rack(const AssignorMember& member, const ClusterTopic& topic, std::int32
   return std::ranges::find(racks, *member.rack) != racks.end();
 }
 
-}  // namespace millrace::groups
+}  // namespace millrace::consumer_groups

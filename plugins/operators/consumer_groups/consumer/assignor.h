@@ -17,7 +17,7 @@
 
 #include "assignment.h"
 
-namespace millrace::groups {
+namespace millrace::consumer_groups {
 
 struct AssignorMember {
   std::string_view id;
@@ -59,4 +59,4 @@ std::vector<SubscribedTopic> subscribed_topics(std::span<const AssignorMember> m
 /// A replica of the partition is where the member is.
 bool in_rack(const AssignorMember& member, const ClusterTopic& topic, std::int32_t partition);
 
-}  // namespace millrace::groups
+}  // namespace millrace::consumer_groups

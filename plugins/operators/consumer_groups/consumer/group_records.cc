@@ -4,7 +4,7 @@
 
 #include <millrace/kafka/group_records.h>
 
-namespace millrace::groups::record {
+namespace millrace::consumer_groups::record {
 namespace {
 
 template <class Key>
@@ -152,4 +152,4 @@ Result<GroupRecord> regex_end(std::string_view group, std::string_view regex) {
   return tombstone(key);
 }
 
-}  // namespace millrace::groups::record
+}  // namespace millrace::consumer_groups::record

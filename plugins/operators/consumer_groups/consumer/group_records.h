@@ -6,9 +6,9 @@
 
 #include <millrace/result.h>
 
-#include "group.h"
+#include "consumer_group.h"
 
-namespace millrace::groups::record {
+namespace millrace::consumer_groups::record {
 
 // Each fails with Errc::invalid_argument where a string is too long for the format.
 Result<GroupRecord> group_epoch(std::string_view group, std::int32_t epoch,
@@ -32,4 +32,4 @@ Result<GroupRecord> target_end(std::string_view group, std::string_view member);
 Result<GroupRecord> current_end(std::string_view group, std::string_view member);
 Result<GroupRecord> regex_end(std::string_view group, std::string_view regex);
 
-}  // namespace millrace::groups::record
+}  // namespace millrace::consumer_groups::record

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace::groups {
+namespace millrace::consumer_groups {
 
 bool operator==(const ClassicMember& a, const ClassicMember& b) {
   return a.session_timeout_ms == b.session_timeout_ms &&
@@ -12,4 +12,4 @@ bool operator==(const ClassicMember& a, const ClassicMember& b) {
                             });
 }
 
-}  // namespace millrace::groups
+}  // namespace millrace::consumer_groups

@@ -11,7 +11,7 @@
 
 #include "assignment.h"
 
-namespace millrace::groups {
+namespace millrace::consumer_groups {
 
 /// The numbers are those of the records.
 enum class MemberState : std::int8_t {
@@ -56,7 +56,7 @@ struct CurrentAssignment {
   }
 };
 
-struct Member {
+struct ConsumerMember {
   std::string id;
   MemberMetadata metadata;
   CurrentAssignment current;
@@ -68,4 +68,4 @@ inline constexpr std::int32_t member_epoch_join = 0;
 inline constexpr std::int32_t member_epoch_leave = -1;
 inline constexpr std::int32_t member_epoch_left_static = -2;
 
-}  // namespace millrace::groups
+}  // namespace millrace::consumer_groups

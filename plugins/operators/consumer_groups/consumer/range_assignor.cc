@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-namespace millrace::groups {
+namespace millrace::consumer_groups {
 namespace {
 
 constexpr std::size_t nobody = static_cast<std::size_t>(-1);
@@ -54,8 +54,9 @@ class Division {
       }
     }
     // Larger shares stay with those who have them, so that fewer partitions move.
-    std::ranges::stable_sort(
-        had, [](const auto& a, const auto& b) { return a.second->size() > b.second->size(); });
+    std::ranges::sort(had, [](const auto& a, const auto& b) {
+      return std::pair(b.second->size(), a.first) < std::pair(a.second->size(), b.first);
+    });
     for (const auto& [s, partitions] : had) {
       for (const std::int32_t partition : *partitions) {
         const auto p = static_cast<std::size_t>(partition);
@@ -125,4 +126,4 @@ std::vector<Assignment> RangeAssignor::assign(std::span<const AssignorMember> me
   return assignments;
 }
 
-}  // namespace millrace::groups
+}  // namespace millrace::consumer_groups

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
-namespace millrace::groups {
+namespace millrace::consumer_groups {
 namespace {
 
 struct Slot {
@@ -66,22 +67,27 @@ class SameSubscriptions {
       }
     }
     if (members_[member].rack) {
-      std::ranges::stable_partition(slots, [&](const Slot& slot) {
-        return in_rack(members_[member], *topics_[slot.topic].topic, slot.partition);
+      std::ranges::sort(slots, {}, [&](const Slot& slot) {
+        const bool far = !in_rack(members_[member], *topics_[slot.topic].topic, slot.partition);
+        return std::tuple(far, slot.topic, slot.partition);
       });
     }
     return slots;
   }
 
   void keep() {
-    std::vector<std::pair<std::size_t, std::vector<Slot>>> earlier;
-    for (const std::size_t m : order_) {
-      if (auto slots = had(m); !slots.empty()) earlier.emplace_back(m, std::move(slots));
+    std::vector<std::pair<std::size_t, std::vector<Slot>>> earlier;  // by rank
+    for (std::size_t rank = 0; rank < order_.size(); ++rank) {
+      if (auto slots = had(order_[rank]); !slots.empty()) {
+        earlier.emplace_back(rank, std::move(slots));
+      }
     }
     // Larger shares stay with those who have them, so that fewer partitions move.
-    std::ranges::stable_sort(
-        earlier, [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
-    for (const auto& [member, slots] : earlier) {
+    std::ranges::sort(earlier, [](const auto& a, const auto& b) {
+      return std::pair(b.second.size(), a.first) < std::pair(a.second.size(), b.first);
+    });
+    for (const auto& [rank, slots] : earlier) {
+      const std::size_t member = order_[rank];
       for (const Slot slot : slots) {
         if (!has_room(member)) break;
         if (!taken_[slot.topic][static_cast<std::size_t>(slot.partition)]) take(member, slot);
@@ -172,8 +178,8 @@ class DifferentSubscriptions {
     // Topics with the least choice first.
     std::vector<std::size_t> by_choice(topics_.size());
     for (std::size_t t = 0; t < by_choice.size(); ++t) by_choice[t] = t;
-    std::ranges::stable_sort(by_choice, {},
-                             [&](std::size_t t) { return topics_[t].subscribers.size(); });
+    std::ranges::sort(by_choice, {},
+                      [&](std::size_t t) { return std::pair(topics_[t].subscribers.size(), t); });
     for (const std::size_t t : by_choice) give(t);
     // Each move makes the shares more even, so this ends by itself; the bound is for time.
     constexpr int rounds_max = 16;
@@ -303,4 +309,4 @@ std::vector<Assignment> UniformAssignor::assign(std::span<const AssignorMember> 
   return DifferentSubscriptions(members, order, topics).assign();
 }
 
-}  // namespace millrace::groups
+}  // namespace millrace::consumer_groups

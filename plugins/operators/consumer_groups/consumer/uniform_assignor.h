@@ -6,7 +6,7 @@
 
 #include "assignor.h"
 
-namespace millrace::groups {
+namespace millrace::consumer_groups {
 
 class UniformAssignor final : public Assignor {
  public:
@@ -14,4 +14,4 @@ class UniformAssignor final : public Assignor {
   std::vector<Assignment> assign(std::span<const AssignorMember> members) const override;
 };
 
-}  // namespace millrace::groups
+}  // namespace millrace::consumer_groups

@@ -1,4 +1,4 @@
-#include "settings.h"
+#include "consumer_settings.h"
 
 #include <algorithm>
 #include <string_view>
@@ -6,7 +6,7 @@
 #include "../settings.h"
 #include "assignor.h"
 
-namespace millrace::groups {
+namespace millrace::consumer_groups {
 namespace {
 
 using std::chrono::milliseconds;
@@ -55,8 +55,8 @@ ConsumerSettings ConsumerSettings::read(const Context& context) {
   return {
       .session_timeout = span("group.consumer.session.timeout.ms", 45'000),
       .heartbeat_interval = span("group.consumer.heartbeat.interval.ms", 5'000),
-      .members_max = static_cast<std::size_t>(
-          number_of(context, "group.consumer.max.size", 0x7fffffff)),
+      .members_max =
+          static_cast<std::size_t>(number_of(context, "group.consumer.max.size", 0x7fffffff)),
       .assignors = assignors_of(context.setting("group.consumer.assignors")),
       .migration = policy_of(context.setting("group.consumer.migration.policy")),
       .assignment_interval = span("group.consumer.assignment.interval.ms", 1'000),
@@ -64,4 +64,4 @@ ConsumerSettings ConsumerSettings::read(const Context& context) {
   };
 }
 
-}  // namespace millrace::groups
+}  // namespace millrace::consumer_groups

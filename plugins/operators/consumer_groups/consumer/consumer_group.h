@@ -17,7 +17,7 @@
 #include "../records.h"
 #include "member.h"
 
-namespace millrace::groups {
+namespace millrace::consumer_groups {
 
 /// The topics that a regular expression has matched.
 struct ResolvedRegex {
@@ -46,10 +46,10 @@ class ConsumerGroup {
   /// A record of Kafka 3 with the topics' partitions, in place of which there is a hash now.
   bool has_partition_metadata() const noexcept { return has_partition_metadata_; }
 
-  using Members = std::map<std::string, Member, std::less<>>;
+  using Members = std::map<std::string, ConsumerMember, std::less<>>;
   const Members& members() const noexcept { return members_; }
-  const Member* find(std::string_view member_id) const;
-  const Member* find_instance(std::string_view instance_id) const;
+  const ConsumerMember* find(std::string_view member_id) const;
+  const ConsumerMember* find_instance(std::string_view instance_id) const;
   /// nullptr: none was ever computed for this member.
   const Assignment* target(std::string_view member_id) const;
 
@@ -77,11 +77,11 @@ class ConsumerGroup {
   Result<> apply_target_member(Bytes key, const std::optional<Bytes>& value);
   Result<> apply_current(Bytes key, const std::optional<Bytes>& value);
   Result<> apply_regex(Bytes key, const std::optional<Bytes>& value);
-  Member& member(std::string_view id);
+  ConsumerMember& member(std::string_view id);
   void remove_member(std::string_view id);
-  void set_current(Member& member, CurrentAssignment current);
-  void release(const Member& member, const Owned& owned);
-  void own(const Member& member, const Owned& owned);
+  void set_current(ConsumerMember& member, CurrentAssignment current);
+  void release(const ConsumerMember& member, const Owned& owned);
+  void own(const ConsumerMember& member, const Owned& owned);
 
   std::string id_;
   bool recorded_ = false;
@@ -97,4 +97,4 @@ class ConsumerGroup {
   Regexes resolved_;
 };
 
-}  // namespace millrace::groups
+}  // namespace millrace::consumer_groups
