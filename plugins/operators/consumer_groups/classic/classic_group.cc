@@ -137,6 +137,7 @@ Result<> ClassicGroup::evolve(RecordKind /*kind*/, Bytes /*key*/, std::optional<
   MR_TRY(const auto decoded, decode_value<kafka::GroupMetadataValue>(*value));
   recorded_ = Buffer::copy_of(*value);
   if (info.replay || (roster_.empty() && !decoded.members.empty())) {
+    successor_ = !info.replay;
     build_from(decoded);
   } else {
     follow(decoded);
@@ -228,6 +229,10 @@ MonoTime ClassicGroup::next_deadline() const {
 
 void ClassicGroup::timer(Turn& turn) {
   wakes_.reset();
+  if (std::exchange(successor_, false)) {
+    for (auto& [id, member] : roster_.unguarded()) keep_alive(member, turn);
+    prepare_rebalance(turn);
+  }
   const auto now = turn.now();
   if (join_deadline_ && *join_deadline_ <= now) {
     join_deadline_.reset();

@@ -147,6 +147,8 @@ class ClassicGroup final : public Membership {
   std::optional<MonoTime> join_deadline_;
   std::optional<MonoTime> sync_deadline_;
   std::optional<MonoTime> wakes_;  ///< when the timer is set for
+  /// Was of the consumer protocol until just now; its first timer takes it on from there.
+  bool successor_ = false;
   /// A static member's successor, until the record that says so is in the log.
   struct Replacement {
     std::string old_id;
