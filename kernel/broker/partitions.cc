@@ -18,6 +18,7 @@ void ShardState::add(std::shared_ptr<Partition> partition) {
   if (list.size() <= at) list.resize(at + 1);
   MR_ASSERT(list[at] == nullptr);
   list[at] = std::move(partition);
+  for (auto* observer : observers_) observer->opened(list[at]);
 }
 
 std::shared_ptr<Partition> ShardState::take(const TopicPartition& id) {
@@ -29,6 +30,9 @@ std::shared_ptr<Partition> ShardState::take(const TopicPartition& id) {
   auto partition = std::exchange(list[at], nullptr);
   if (std::ranges::all_of(list, [](const auto& other) { return other == nullptr; })) {
     partitions_.erase(found);
+  }
+  if (partition) {
+    for (auto* observer : observers_) observer->gone(id);
   }
   return partition;
 }
@@ -50,10 +54,12 @@ Task<std::shared_ptr<const ClusterState>> ShardState::joined() {
   co_return cluster_;
 }
 
-PartitionMap::PartitionMap(Environment& environment, std::size_t memory_bytes) {
+PartitionMap::PartitionMap(Environment& environment, std::size_t memory_bytes)
+    : one_at_a_time_(environment.workers()) {
   const auto shards = environment.shards();
   for (auto* shard : shards) {
-    shards_.push_back(std::make_unique<ShardState>(*shard, memory_bytes / shards.size()));
+    shards_.push_back(std::make_unique<ShardState>(*shard, memory_bytes / shards.size(),
+                                                   environment.workers(), one_at_a_time_));
   }
 }
 

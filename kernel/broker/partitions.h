@@ -18,13 +18,29 @@
 
 namespace millrace::kernel {
 
+/// Is told of what comes and goes on one shard.  [its shard]
+class ShardObserver {
+ public:
+  virtual void opened(const std::shared_ptr<Partition>& partition) = 0;
+  /// It has been taken out, and is about to be closed.
+  virtual void gone(const TopicPartition& id) = 0;
+  /// ShardState::cluster() is another one.
+  virtual void published() = 0;
+
+ protected:
+  ~ShardObserver() = default;
+};
+
 /// [its shard]
 class ShardState {
  public:
-  ShardState(Shard& shard, std::size_t memory_bytes) : shard_(shard), memory_(memory_bytes) {}
+  ShardState(Shard& shard, std::size_t memory_bytes, BlockingPool& workers,
+             BlockingPool& one_at_a_time)
+      : shard_(shard), memory_(memory_bytes), opening_(workers, one_at_a_time) {}
 
   Shard& shard() noexcept { return shard_; }
   MemoryBudget& memory() noexcept { return memory_; }
+  Opening& opening() noexcept { return opening_; }
 
   /// nullptr when it is not here: not ours, being opened, or gone.
   std::shared_ptr<Partition> find(std::string_view topic, std::int32_t partition) const;
@@ -32,11 +48,16 @@ class ShardState {
   std::shared_ptr<Partition> take(const TopicPartition& id);
   std::vector<std::shared_ptr<Partition>> all() const;
 
+  /// `observer` outlives what follows, or is taken back.
+  void observe(ShardObserver& observer) { observers_.push_back(&observer); }
+  void forget(ShardObserver& observer) { std::erase(observers_, &observer); }
+
   /// Null until the broker has joined the cluster.
   const std::shared_ptr<const ClusterState>& cluster() const noexcept { return cluster_; }
   void publish(std::shared_ptr<const ClusterState> cluster) {
     cluster_ = std::move(cluster);
     published_.notify_all();
+    for (auto* observer : observers_) observer->published();
   }
   /// Loops of this shard: they run in `background`, and `running` lets their end be waited for.
   CancelScope& background() noexcept { return background_; }
@@ -55,8 +76,10 @@ class ShardState {
 
   Shard& shard_;
   MemoryBudget memory_;
+  Opening opening_;
   std::shared_ptr<const ClusterState> cluster_;
   Event published_;
+  std::vector<ShardObserver*> observers_;
   CancelScope background_;
   Gate running_;
   // By topic, then by number; null where a partition is not on this shard.
@@ -78,6 +101,7 @@ class PartitionMap {
   ShardState& here() noexcept;
 
  private:
+  OneAtATime one_at_a_time_;
   std::vector<std::unique_ptr<ShardState>> shards_;
 };
 

@@ -1,5 +1,6 @@
 // Produce: the request is split by shard, each shard appends its part, and the answers are put back
 // in the request's order.
+#include <algorithm>
 #include <utility>
 
 #include "kernel/broker/broker.h"
@@ -26,13 +27,18 @@ struct Answered {
 // Lives on the connection's shard until the last group has answered.
 struct ProduceCall {
   ProduceAnswer answer;
+  MemoryBudget::Lease memory;  // of the request's records
   std::size_t groups_undispatched = 0;
+  std::size_t groups_unreleased = 0;
   std::size_t groups_undone = 0;
   Resolver<> dispatched;
   Resolver<ProduceAnswer> done;
 
   void group_dispatched() {
     if (--groups_undispatched == 0) dispatched.resolve();
+  }
+  void group_released() {
+    if (--groups_unreleased == 0) memory.shrink_to(0);
   }
   void group_done(std::vector<Answered> parts) {
     for (auto& part : parts) {
@@ -42,9 +48,9 @@ struct ProduceCall {
   }
 };
 
-Call<PartitionProduced> refuse(std::int32_t partition, ErrorCode error) {
+Producing refuse(std::int32_t partition, ErrorCode error) {
   PartitionProduced refused{.partition = partition, .error = error};
-  return {Pending<>::ready({}), Pending<PartitionProduced>::ready(std::move(refused))};
+  return {Pending<>::ready({}), {}, Pending<PartitionProduced>::ready(std::move(refused))};
 }
 
 // One shard's part of a request.  [the shard that owns the partitions]
@@ -53,7 +59,7 @@ Task<> produce_group(ShardState& owner, Shard& home, std::shared_ptr<ProduceCall
   struct Running {
     std::int32_t number;
     std::shared_ptr<Partition> partition;  // kept while its append is under way
-    Call<PartitionProduced> call;
+    Producing call;
   };
   std::vector<Running> running;
   running.reserve(parts.size());
@@ -69,7 +75,19 @@ Task<> produce_group(ShardState& owner, Shard& home, std::shared_ptr<ProduceCall
     // A failure shows again, with its reason, when `done` is awaited.
     static_cast<void>(co_await one.call.dispatched);
   }
-  tell(owner.shard(), home, [call] { call->group_dispatched(); });
+  const bool released =
+      std::ranges::none_of(running, [](const auto& one) { return one.call.released.has_value(); });
+  tell(owner.shard(), home, [call, released] {
+    if (released) call->group_released();
+    call->group_dispatched();
+  });
+  for (auto& part : parts) part.records.records.reset();
+  if (!released) {
+    for (auto& one : running) {
+      if (one.call.released) static_cast<void>(co_await *one.call.released);
+    }
+    tell(owner.shard(), home, [call] { call->group_released(); });
+  }
 
   std::vector<Answered> answered;
   answered.reserve(running.size());
@@ -118,7 +136,7 @@ Call<ProduceAnswer> KernelBroker::produce(Session& session, ProduceRequest reque
   for (const auto& group : groups) {
     if (!group.empty()) ++call->groups_undispatched;
   }
-  call->groups_undone = call->groups_undispatched;
+  call->groups_unreleased = call->groups_undone = call->groups_undispatched;
   if (call->groups_undone == 0) {
     return {Pending<>::ready({}), Pending<ProduceAnswer>::ready(std::move(call->answer))};
   }
@@ -126,6 +144,7 @@ Call<ProduceAnswer> KernelBroker::produce(Session& session, ProduceRequest reque
   auto [done, when_done] = make_pending<ProduceAnswer>();
   call->dispatched = std::move(dispatched);
   call->done = std::move(done);
+  call->memory = std::move(request.memory);
 
   const ProduceContext context{request.acks, request.timeout, request.features};
   Shard& home = local.shard();

@@ -1,6 +1,5 @@
 #include "kernel/broker/topic_admin.h"
 
-#include "kernel/broker/config_sources.h"
 #include "kernel/broker/topic_info.h"
 #include "kernel/cluster/topics.h"
 #include "kernel/cluster/znodes.h"
@@ -21,7 +20,7 @@ struct OpenRequest {
 
 Task<Recovery> open_on(OpenRequest request) {
   PartitionHost host{request.parts.environment, request.owner.shard(), request.parts.storage,
-                     request.parts.codecs, request.parts.log};
+                     request.parts.codecs,      request.parts.log,     request.owner.opening()};
   MR_CO_TRY(auto partition,
             co_await Partition::open(std::move(host), std::move(request.id), request.topic_id,
                                      request.config, request.leader_epoch));
@@ -167,6 +166,26 @@ Task<> TopicAdmin::finish_deletions() {
   co_return {};
 }
 
+// An answer may be of thousands of topics: without what no client is sent, and one list for all
+// that have nothing of their own.
+std::shared_ptr<const std::vector<ConfigEntry>> TopicAdmin::describe_new(
+    const ConfigMap& overrides, const ConfigSources& sources) {
+  if (overrides.empty() && plain_made_for_ == sources.merged()) {
+    if (auto plain = plain_configs_.lock()) return plain;
+  }
+  auto entries = sources.describe_topic(overrides);
+  for (auto& entry : entries) {
+    entry.synonyms = {};
+    entry.documentation = {};
+  }
+  auto described = std::make_shared<const std::vector<ConfigEntry>>(std::move(entries));
+  if (overrides.empty()) {
+    plain_configs_ = described;
+    plain_made_for_ = sources.merged();
+  }
+  return described;
+}
+
 Task<TopicCreated> TopicAdmin::create(NewTopic wanted, bool validate_only) {
   MR_CO_TRY(const auto turn, co_await cluster_.turn());
   TopicCreated created{.name = wanted.name, .message = {}, .configs = {}};
@@ -181,7 +200,7 @@ Task<TopicCreated> TopicAdmin::create(NewTopic wanted, bool validate_only) {
   created.partitions = static_cast<std::int32_t>(planned.topic.partitions.size());
   created.replication_factor =
       static_cast<std::int16_t>(planned.topic.partitions.front().replicas.size());
-  created.configs = sources.describe_topic(planned.topic.configs);
+  created.configs = describe_new(planned.topic.configs, sources);
   created.id = planned.topic.id;
   if (validate_only) co_return std::move(created);
 

@@ -9,6 +9,7 @@
 
 #include "kernel/broker/broker_parts.h"
 #include "kernel/broker/cluster_keeper.h"
+#include "kernel/broker/config_sources.h"
 #include "kernel/broker/partitions.h"
 
 namespace millrace::kernel {
@@ -35,6 +36,8 @@ class TopicAdmin {
   Task<TopicDeleted> erase(TopicName name);
 
  private:
+  std::shared_ptr<const std::vector<ConfigEntry>> describe_new(const ConfigMap& overrides,
+                                                               const ConfigSources& sources);
   std::vector<Pending<Recovery>> begin_opening(const TopicState& topic, std::int32_t first);
   Task<> abandon(std::shared_ptr<const TopicState> topic, std::int32_t first = 0);
   Task<> remove_logs(std::shared_ptr<const TopicState> topic, std::int32_t first = 0);
@@ -44,6 +47,9 @@ class TopicAdmin {
   const BrokerConfig& config_;
   PartitionMap& partitions_;
   ClusterKeeper& cluster_;
+  // Of topics without settings of their own; made for settings that are no longer these.
+  std::weak_ptr<const std::vector<ConfigEntry>> plain_configs_;
+  ConfigMap plain_made_for_;
 };
 
 }  // namespace millrace::kernel

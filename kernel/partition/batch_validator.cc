@@ -60,10 +60,10 @@ struct TimeWindow {
   static constexpr auto highest = std::numeric_limits<std::int64_t>::max();
 };
 
-// max.decompressed.message.bytes, and what a broker bears whatever that says.
-std::size_t opened_limit(const TopicConfig& config) noexcept {
-  return std::min(static_cast<std::size_t>(config.max_decompressed_message_bytes),
-                  opened_bytes_max);
+// As Kafka has no code for it: that of a batch which is too large as it is.
+std::unexpected<Refusal> opens_too_large(std::string message) {
+  return std::unexpected(
+      Refusal{ErrorCode::message_too_large, std::move(message), {}, /*opens_too_large=*/true});
 }
 
 std::optional<Refusal> check_producer(const BatchHeader& header) {
@@ -240,22 +240,22 @@ void renew_crc(ReadyBatch& batch) {
   batch.header.crc = batch_crc(bytes, batch.body);
 }
 
-Checked<Buffer> opened(const BatchHeader& header, const Buffer& batch, const TopicConfig& config,
-                       const Codecs& codecs) {
-  auto section = open_records(header, batch, codecs, opened_limit(config));
+Checked<Buffer> opened(const BatchHeader& header, const Buffer& batch, const Codecs& codecs,
+                       std::size_t opened_max) {
+  auto section = open_records(header, batch, codecs, opened_max);
   if (section) return *std::move(section);
+  if (section.error().code == Errc::too_large) return opens_too_large(section.error().detail);
   // Kafka has no code for a body that its codec cannot read.
-  const auto code = section.error().code == Errc::too_large ? ErrorCode::message_too_large
-                                                            : ErrorCode::unknown_server_error;
-  return refuse(code, section.error().detail);
+  return refuse(ErrorCode::unknown_server_error, section.error().detail);
 }
 
 // `bytes` is exactly one V2 batch with that header. A body is opened in any case, for its records
 // to be looked at, and stored as it came.
 Checked<ReadyBatch> prepare_batch(const Buffer& bytes, const BatchHeader& header,
-                                  const TopicConfig& config, const Codecs& codecs, Timestamp now) {
+                                  const TopicConfig& config, const Codecs& codecs, Timestamp now,
+                                  std::size_t opened_max) {
   ReadyBatch batch{.header = header, .body = bytes.slice(batch_header_bytes)};
-  const auto section = opened(header, bytes, config, codecs);
+  const auto section = opened(header, bytes, codecs, opened_max);
   if (!section) return std::unexpected(section.error());
   const auto newest = inspect(header, *section, config, now);
   if (!newest) return std::unexpected(newest.error());
@@ -274,12 +274,12 @@ Checked<ReadyBatch> prepare_batch(const Buffer& bytes, const BatchHeader& header
 }
 
 Checked<std::vector<Buffer>> converted(const Buffer& records, const TopicConfig& config,
-                                       const Codecs& codecs) {
-  auto batches = up_convert(records, codecs, opened_limit(config));
+                                       const Codecs& codecs, std::size_t opened_max) {
+  auto batches = up_convert(records, codecs, opened_max);
   if (!batches) {
     const auto& error = batches.error();
+    if (error.code == Errc::too_large) return opens_too_large(error.detail);
     return refuse(error.code == Errc::unsupported ? ErrorCode::unsupported_compression_type
-                  : error.code == Errc::too_large ? ErrorCode::message_too_large
                                                   : ErrorCode::corrupt_message,
                   error.detail);
   }
@@ -312,27 +312,48 @@ Checked<Intake> check_intake(const std::optional<Buffer>& records, const TopicCo
                           : check_legacy(*records, config, features);
 }
 
+std::size_t opened_limit(const Intake& intake, const TopicConfig& config) noexcept {
+  const bool old = !intake.header || config.message_format < 2;
+  return std::min(static_cast<std::size_t>(config.max_decompressed_message_bytes),
+                  old ? opened_set_bytes_max : opened_bytes_max);
+}
+
+std::size_t kept_limit(const Intake& intake, const TopicConfig& config) noexcept {
+  if (!intake.header) return opened_beside_bytes_max + 2 * intake.records.size();
+  const auto produced = intake.header->compression();
+  if (stored_codec(config, produced) == produced && config.message_format == 2) return 0;
+  return std::min(static_cast<std::size_t>(config.max_message_bytes), opened_limit(intake, config));
+}
+
 Checked<std::vector<ReadyBatch>> prepare(const Intake& intake, const TopicConfig& config,
-                                         const Codecs& codecs, Timestamp now) {
+                                         const Codecs& codecs, Timestamp now,
+                                         std::size_t opened_max) {
+  opened_max = std::min(opened_max, opened_limit(intake, config));
   std::vector<Buffer> batches{intake.records};
   if (intake.header) {
     if (auto refusal = check_producer(*intake.header)) return std::unexpected(*refusal);
     if (auto refusal = check_shape(*intake.header, config)) return std::unexpected(*refusal);
   } else {
-    auto converted_batches = converted(intake.records, config, codecs);
+    auto converted_batches = converted(intake.records, config, codecs, opened_max);
     if (!converted_batches) return std::unexpected(std::move(converted_batches.error()));
     batches = *std::move(converted_batches);
   }
   std::vector<ReadyBatch> ready;
   ready.reserve(batches.size());
+  std::size_t kept = 0;
   for (const auto& batch : batches) {
     const auto header = read_batch_header(batch);
     MR_ASSERT(header.has_value());  // checked, or made by us
-    auto prepared = prepare_batch(batch, *header, config, codecs, now);
+    auto prepared = prepare_batch(batch, *header, config, codecs, now, opened_max);
     if (prepared && config.message_format < 2) {
-      prepared = as_message_set(*std::move(prepared), config.message_format, codecs);
+      prepared = as_message_set(*std::move(prepared), config.message_format, codecs, opened_max);
     }
     if (!prepared) return std::unexpected(std::move(prepared.error()));
+    kept += prepared->body.size() + (prepared->set ? prepared->set->bytes() : 0);
+    if (batches.size() > 1 && kept > kept_limit(intake, config)) {
+      return opens_too_large("the messages of a set would take more than " +
+                             std::to_string(kept_limit(intake, config)) + " bytes in the log");
+    }
     ready.push_back(*std::move(prepared));
   }
   return ready;

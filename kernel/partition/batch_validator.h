@@ -14,6 +14,7 @@
 #include <millrace/broker.h>
 #include <millrace/codec.h>
 
+#include "kernel/partition/opening.h"
 #include "kernel/partition/topic_config.h"
 
 namespace millrace::kernel {
@@ -23,12 +24,10 @@ struct Refusal {
   ErrorCode error = ErrorCode::none;
   std::string message;
   std::vector<RecordError> record_errors;
+  bool opens_too_large = false;  ///< as PartitionProduced says
 };
 template <class T>
 using Checked = std::expected<T, Refusal>;
-
-/// The most that one batch may grow to when it is opened, whatever a topic allows.
-inline constexpr std::size_t opened_bytes_max = 128UL << 20;
 
 /// Records that passed all checks for which nothing must be opened.
 struct Intake {
@@ -54,9 +53,15 @@ std::optional<Refusal> check_size(std::size_t bytes, const TopicConfig& config);
 Checked<Intake> check_intake(const std::optional<Buffer>& records, const TopicConfig& config,
                              const ProduceFeatures& features, const Codecs& codecs);
 
-/// Opens batches, checks counts, attributes and every record, and converts where needed.
-/// [a worker, if needs_worker]
+/// What its batches may open to: max.decompressed.message.bytes, and what a broker bears.
+std::size_t opened_limit(const Intake& intake, const TopicConfig& config) noexcept;
+/// The most that prepare() gives beside what was sent: 0 where batches are stored as they came.
+std::size_t kept_limit(const Intake& intake, const TopicConfig& config) noexcept;
+
+/// Opens batches, checks counts, attributes and every record, and converts where needed. Refuses
+/// what opens to more than `opened_max`, or than opened_limit().  [a worker, if needs_worker]
 Checked<std::vector<ReadyBatch>> prepare(const Intake& intake, const TopicConfig& config,
-                                         const Codecs& codecs, Timestamp now);
+                                         const Codecs& codecs, Timestamp now,
+                                         std::size_t opened_max = opened_bytes_max);
 
 }  // namespace millrace::kernel

@@ -18,10 +18,10 @@ Error zstd_is_too_new() {
 }
 
 Result<Buffer> convert_batch(const Buffer& bytes, const BatchHeader& header, std::int8_t magic,
-                             Offset from, const Codecs& codecs) {
+                             Offset from, const Codecs& codecs, std::size_t opened_max) {
   if (header.control()) return Buffer();
   if (header.compression() == CompressionId::zstd) return zstd_is_too_new();
-  MR_TRY(const auto section, open_records(header, bytes, codecs, opened_bytes_max));
+  MR_TRY(const auto section, open_records(header, bytes, codecs, opened_max));
   MessageSetBuilder set({.magic = magic,
                          .compression = header.compression(),
                          .log_append_time = header.log_append_time()});
@@ -33,8 +33,8 @@ Result<Buffer> convert_batch(const Buffer& bytes, const BatchHeader& header, std
 }
 
 Result<Buffer> convert_set(const Buffer& bytes, std::int8_t magic, Offset from,
-                           const Codecs& codecs) {
-  MR_TRY(const auto messages, open_legacy_entry(bytes, codecs, opened_bytes_max));
+                           const Codecs& codecs, std::size_t opened_max) {
+  MR_TRY(const auto messages, open_legacy_entry(bytes, codecs, opened_max));
   MessageSetBuilder set({.magic = magic, .compression = legacy_compression(bytes)});
   for (const auto& message : messages) {
     if (message.offset < from) continue;
@@ -44,11 +44,12 @@ Result<Buffer> convert_set(const Buffer& bytes, std::int8_t magic, Offset from,
 }
 
 Result<Buffer> convert(const Payload& batches, const FoundBatch& at, std::int8_t newest_magic,
-                       Offset from, const Codecs& codecs) {
+                       Offset from, const Codecs& codecs, std::size_t opened_max) {
   MR_TRY(const auto bytes, copy_range(batches, at.position, at.header.total_bytes()));
   if (at.header.magic <= newest_magic) return bytes;
-  return at.header.magic == 2 ? convert_batch(bytes, at.header, newest_magic, from, codecs)
-                              : convert_set(bytes, newest_magic, from, codecs);
+  return at.header.magic == 2
+             ? convert_batch(bytes, at.header, newest_magic, from, codecs, opened_max)
+             : convert_set(bytes, newest_magic, from, codecs, opened_max);
 }
 
 std::unexpected<Refusal> refuse(ErrorCode error, std::string message) {
@@ -58,11 +59,11 @@ std::unexpected<Refusal> refuse(ErrorCode error, std::string message) {
 }  // namespace
 
 Result<Converted> down_convert(const Payload& batches, std::int8_t newest_magic, Offset from,
-                               const Codecs& codecs) {
+                               const Codecs& codecs, std::size_t opened_max) {
   Converted converted{.records = {}, .next = from};
   Result<> failed;
   MR_CHECK(for_each_batch(batches, [&](const FoundBatch& batch) {
-    auto set = convert(batches, batch, newest_magic, from, codecs);
+    auto set = convert(batches, batch, newest_magic, from, codecs, opened_max);
     if (!set) {
       failed = set.error();
       return false;
@@ -75,7 +76,8 @@ Result<Converted> down_convert(const Payload& batches, std::int8_t newest_magic,
   return converted;
 }
 
-Checked<ReadyBatch> as_message_set(ReadyBatch batch, std::int8_t magic, const Codecs& codecs) {
+Checked<ReadyBatch> as_message_set(ReadyBatch batch, std::int8_t magic, const Codecs& codecs,
+                                   std::size_t opened_max) {
   auto& header = batch.header;
   if (header.producer_id >= 0) {
     return refuse(ErrorCode::unsupported_for_message_format,
@@ -90,7 +92,7 @@ Checked<ReadyBatch> as_message_set(ReadyBatch batch, std::int8_t magic, const Co
   if (header.compression() != CompressionId::none) {
     const auto* codec = codecs.find(header.compression());
     MR_ASSERT(codec);  // checked, or chosen by us
-    auto opened = codec->decompress(batch.body, opened_bytes_max);
+    auto opened = codec->decompress(batch.body, opened_max);
     if (!opened) return refuse(ErrorCode::unknown_server_error, opened.error().detail);
     section = *std::move(opened);
   }

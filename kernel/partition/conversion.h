@@ -21,14 +21,15 @@ struct Converted {
 /// `batches` in format `newest_magic` or older, from the record at `from` on. Each batch keeps its
 /// codec; headers and control batches are dropped, so nothing may be left. Ends early before a
 /// batch that cannot be converted; when that is the first, its reason is the error:
-/// Errc::unsupported for zstd, which old formats do not have. Opens one batch at a time, reads
-/// files.  [a worker]
+/// Errc::unsupported for zstd, which old formats do not have, Errc::too_large when it would open to
+/// more than `opened_max`. Opens one batch at a time, reads files.  [a worker]
 Result<Converted> down_convert(const Payload& batches, std::int8_t newest_magic, Offset from,
-                               const Codecs& codecs);
+                               const Codecs& codecs, std::size_t opened_max = opened_bytes_max);
 
 /// A batch that passed all checks, as a message set of format `magic` with offsets from 0; its body
 /// is made by place_message_sets().  [a worker]
-Checked<ReadyBatch> as_message_set(ReadyBatch batch, std::int8_t magic, const Codecs& codecs);
+Checked<ReadyBatch> as_message_set(ReadyBatch batch, std::int8_t magic, const Codecs& codecs,
+                                   std::size_t opened_max);
 
 /// Gives message sets, one behind the other, the offsets from `base` on, and makes their bodies.
 /// Compressed sets of format V0 have offsets inside: they are made here, when those are known.

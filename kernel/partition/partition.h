@@ -19,6 +19,7 @@
 #include "kernel/partition/aborted_transactions.h"
 #include "kernel/partition/batch_validator.h"
 #include "kernel/partition/epoch_cache.h"
+#include "kernel/partition/opening.h"
 #include "kernel/partition/partition_watch.h"
 #include "kernel/partition/producer_state.h"
 #include "kernel/partition/time_search.h"
@@ -34,12 +35,21 @@ struct PartitionHost {
   Storage& storage;
   const Codecs& codecs;
   Log log;
+  Opening& opening;  ///< of its shard
 };
 
 struct ProduceContext {
   std::int16_t acks = -1;
   Duration timeout{};
   ProduceFeatures features;
+};
+
+/// A Call whose request leaves memory between its two stages.
+struct [[nodiscard]] Producing {
+  Pending<> dispatched;
+  /// Whatever it completes with, the records are not needed any more; none: they are not already.
+  std::optional<Pending<>> released;
+  Pending<PartitionProduced> done;
 };
 
 struct ReadContext {
@@ -96,17 +106,21 @@ class Partition {
   Epoch leader_epoch() const noexcept { return leader_epoch_; }
   const Recovery& recovery() const noexcept { return recovery_; }
   PartitionOffsets offsets() const noexcept;
+  Offset log_end() const noexcept { return log_->bounds().end; }
+  Offset high_watermark() const noexcept { return high_watermark_; }
   /// Everything below it is on stable storage.
   Offset recovery_point() const noexcept { return log_->bounds().recovery_point; }
   const PartitionTraffic& traffic() const noexcept { return traffic_; }
   /// The storage refused the last append (the disk is full, say), or a write was lost and the log
   /// takes no more.
   bool failing() const noexcept { return append_failed_ || write_failed_; }
+  /// It is going away: what is asked of it is refused.
+  bool closing() const noexcept { return closing_; }
 
   /// Validates and appends. `dispatched` resolves when the batches' place is fixed (or the request
   /// is refused); `done` when the acknowledgement that `acks` asks for may be given: written, and
   /// for acks=all below the high watermark, or REQUEST_TIMED_OUT.
-  Call<PartitionProduced> produce(const PartitionRecords& records, ProduceContext context);
+  Producing produce(const PartitionRecords& records, ProduceContext context);
 
   /// Appends a V2 batch that the broker has made, at once: before requests that are still being
   /// prepared. Its records are not checked.
@@ -167,11 +181,16 @@ class Partition {
     bool flush_due = false;
   };
   using Prepared = Checked<std::vector<ReadyBatch>>;
+  struct Kept {
+    Prepared prepared;
+    MemoryBudget::Lease memory;  // for what is not a slice of the request
+  };
   // A request whose batches are being prepared, or stand behind such a one.
   struct Queued {
-    Pending<Prepared> prepared;
+    Pending<Kept> prepared;
     ProduceContext context;
     Gate::Pass pass;
+    Resolver<> released;
     Resolver<PartitionProduced> done;
   };
 
@@ -186,7 +205,8 @@ class Partition {
 
   // partition_produce.cc
   std::optional<Refusal> check_context(const ProduceContext& context) const;
-  Call<PartitionProduced> enqueue(Intake intake, ProduceContext context, Gate::Pass pass);
+  Producing enqueue(Intake intake, ProduceContext context, Gate::Pass pass);
+  Task<Kept> prepare_on_worker(Intake intake);
   Task<> drain();
   Task<Prepared> place_sets(std::vector<ReadyBatch> batches);
   Checked<Appended> append(const std::vector<ReadyBatch>& batches);

@@ -12,8 +12,14 @@ namespace {
 // Until partitions are replicated the leader is the one replica in sync.
 constexpr std::int64_t replicas_in_sync = 1;
 
-Call<PartitionProduced> answered(PartitionProduced answer) {
-  return {Pending<>::ready({}), Pending<PartitionProduced>::ready(std::move(answer))};
+Producing answered(PartitionProduced answer) {
+  return {Pending<>::ready({}), {}, Pending<PartitionProduced>::ready(std::move(answer))};
+}
+
+std::size_t bytes_kept(const std::vector<ReadyBatch>& batches) {
+  std::size_t bytes = 0;
+  for (const auto& batch : batches) bytes += batch.set ? batch.set->bytes() : batch.body.size();
+  return bytes;
 }
 
 Refusal storage_failure(const Error& error) {
@@ -29,7 +35,8 @@ PartitionProduced Partition::refused(Refusal refusal, Offset log_start) const {
           .error = refusal.error,
           .message = std::move(refusal.message),
           .record_errors = std::move(refusal.record_errors),
-          .log_start = log_start};
+          .log_start = log_start,
+          .opens_too_large = refusal.opens_too_large};
 }
 
 std::optional<Refusal> Partition::check_context(const ProduceContext& context) const {
@@ -51,8 +58,7 @@ std::optional<Refusal> Partition::check_context(const ProduceContext& context) c
   return std::nullopt;
 }
 
-Call<PartitionProduced> Partition::produce(const PartitionRecords& records,
-                                           ProduceContext context) {
+Producing Partition::produce(const PartitionRecords& records, ProduceContext context) {
   if (auto refusal = check_context(context)) return answered(refused(*std::move(refusal)));
   auto pass = running_.enter();
   MR_ASSERT(pass.has_value());  // closed only after closing_
@@ -66,32 +72,48 @@ Call<PartitionProduced> Partition::produce(const PartitionRecords& records,
   auto appended = append(*prepared);
   if (!appended) return answered(refused(std::move(appended.error()), log_->bounds().start));
   auto acknowledged = acknowledge(*std::move(pass), *std::move(appended), context);
-  return {Pending<>::ready({}), start(host_.shard, std::move(acknowledged))};
+  return {Pending<>::ready({}), {}, start(host_.shard, std::move(acknowledged))};
 }
 
 // Preparation begins at once, on the workers; appends keep the order of arrival.
-Call<PartitionProduced> Partition::enqueue(Intake intake, ProduceContext context, Gate::Pass pass) {
-  auto work = [intake = std::move(intake), config = config_, codecs = host_.codecs,
-               time = now()]() -> Result<Prepared> {
-    return prepare(intake, config, codecs, time);
-  };
-  auto preparing = on_worker(host_.environment.workers(), std::move(work));
+Producing Partition::enqueue(Intake intake, ProduceContext context, Gate::Pass pass) {
+  auto preparing = prepare_on_worker(std::move(intake));
+  auto [released, when_released] = make_pending<>();
   auto [done, answer] = make_pending<PartitionProduced>();
-  queue_.push_back(
-      {start(host_.shard, std::move(preparing)), context, std::move(pass), std::move(done)});
+  queue_.push_back({start(host_.shard, std::move(preparing)), context, std::move(pass),
+                    std::move(released), std::move(done)});
   if (!std::exchange(draining_, true)) spawn(host_.shard, drain(), "produce");
-  return {Pending<>::ready({}), std::move(answer)};
+  return {Pending<>::ready({}), std::move(when_released), std::move(answer)};
+}
+
+Task<Partition::Kept> Partition::prepare_on_worker(Intake intake) {
+  const auto limit = opened_limit(intake, config_);
+  const auto kept_max = kept_limit(intake, config_);
+  auto work = [intake = std::move(intake), config = config_, codecs = host_.codecs, time = now(),
+               limit](std::size_t opened_max) -> Result<Prepared> {
+    auto prepared = prepare(intake, config, codecs, time, opened_max);
+    if (prepared || !prepared.error().opens_too_large || opened_max == limit) return prepared;
+    return Error{Errc::too_large, prepared.error().message};
+  };
+  MemoryBudget::Lease memory;
+  if (kept_max > 0) {
+    MR_CO_TRY(memory, co_await host_.opening.kept().acquire(kept_max));
+  }
+  MR_CO_TRY(auto prepared, co_await host_.opening.run(limit, std::move(work)));
+  memory.shrink_to(prepared ? bytes_kept(*prepared) : 0);
+  co_return Kept{std::move(prepared), std::move(memory)};
 }
 
 Task<> Partition::drain() {
   while (!queue_.empty()) {
-    auto prepared = co_await queue_.front().prepared;
+    auto kept = co_await queue_.front().prepared;
     auto next = std::move(queue_.front());
     queue_.pop_front();
-    if (!prepared) {
-      next.done.resolve(prepared.error());
+    if (!kept) {
+      next.done.resolve(kept.error());
       continue;
     }
+    Result<Prepared> prepared = std::move(kept->prepared);
     if (*prepared && (*prepared)->front().set) {
       prepared = co_await place_sets(**std::move(prepared));
       if (!prepared) {

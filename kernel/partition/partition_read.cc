@@ -80,8 +80,10 @@ Task<Payload> Partition::read_converted(PartitionFetch request, ReadContext cont
     MR_CO_TRY(auto batches, co_await log_->read(step));
     if (batches.empty()) break;
     auto work = [batches = std::move(batches), magic = context.newest_magic, from = request.from,
-                 codecs = host_.codecs] { return down_convert(batches, magic, from, codecs); };
-    auto converting = on_worker(host_.environment.workers(), std::move(work));
+                 codecs = host_.codecs](std::size_t opened_max) {
+      return down_convert(batches, magic, from, codecs, opened_max);
+    };
+    auto converting = host_.opening.run(opened_bytes_max, std::move(work));
     MR_CO_TRY(auto converted, co_await std::move(converting));
     if (!converted.records.empty()) co_return std::move(converted.records);
     next = converted.next;
@@ -206,10 +208,11 @@ Task<std::optional<FoundRecord>> Partition::find_record(Timestamp time, Offset l
     const ReadRequest step{.from = next, .limit = limit, .bytes_max = search_step_bytes};
     MR_CO_TRY(auto batches, co_await log_->read(step));
     if (batches.empty()) break;
-    auto work = [batches = std::move(batches), time, start, codecs = host_.codecs] {
-      return search_by_time(batches, time, start, codecs);
+    auto work = [batches = std::move(batches), time, start,
+                 codecs = host_.codecs](std::size_t opened_max) {
+      return search_by_time(batches, time, start, codecs, opened_max);
     };
-    auto searching = on_worker(host_.environment.workers(), std::move(work));
+    auto searching = host_.opening.run(opened_bytes_max, std::move(work));
     MR_CO_TRY(const auto search, co_await std::move(searching));
     if (search.record) {
       if (search.record->offset >= limit) break;

@@ -22,8 +22,8 @@ struct TimeSearch {
 };
 
 /// The first record at or beyond `from` whose timestamp is `time` or later. Opens batches and reads
-/// files.  [a worker]
+/// files. Errc::too_large when one would open to more than `opened_max`.  [a worker]
 Result<TimeSearch> search_by_time(const Payload& batches, Timestamp time, Offset from,
-                                  const Codecs& codecs);
+                                  const Codecs& codecs, std::size_t opened_max);
 
 }  // namespace millrace::kernel

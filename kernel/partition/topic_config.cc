@@ -174,11 +174,16 @@ TopicConfig TopicConfig::load(const ConfigMap& defaults, const ConfigMap& overri
 
 LogOptions TopicConfig::log_options(const Uuid& topic_id) const {
   // segment.ms may be as large as an int64 of milliseconds, which nanoseconds cannot say.
-  constexpr std::int64_t longest_ms = std::numeric_limits<std::int64_t>::max() / 1'000'000;
+  static constexpr std::int64_t longest_ms = std::numeric_limits<std::int64_t>::max() / 1'000'000;
+  const auto duration = [](std::int64_t ms) {
+    return std::chrono::milliseconds(std::min(ms, longest_ms));
+  };
   return {.segment_bytes = static_cast<std::uint64_t>(segment_bytes),
-          .segment_age = std::chrono::milliseconds(std::min(segment_ms, longest_ms)),
+          .segment_age = duration(segment_ms),
           .index_interval_bytes = static_cast<std::uint64_t>(index_interval_bytes),
           .segment_index_bytes = static_cast<std::uint64_t>(segment_index_bytes),
+          .file_delete_delay = duration(file_delete_delay_ms),
+          .preallocate = preallocate,
           .topic_id = topic_id};
 }
 

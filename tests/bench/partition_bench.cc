@@ -112,8 +112,10 @@ void measure_produce(std::size_t bytes) {
   testing::TestEnvironment environment;
   testing::TestLog lines;
   NullStorage storage;
-  PartitionHost host{environment, environment.shard(), storage, millrace::testing::loaded_codecs(),
-                     Log(lines, "bench")};
+  Opening opening_with(environment.workers(), environment.workers());
+  PartitionHost host{
+      environment,         environment.shard(), storage, millrace::testing::loaded_codecs(),
+      Log(lines, "bench"), opening_with};
   std::unique_ptr<Partition> partition;
   auto opening = [](PartitionHost with, std::unique_ptr<Partition>& to) -> Task<> {
     MR_CO_TRY(

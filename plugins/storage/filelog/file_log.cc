@@ -49,7 +49,8 @@ Result<> FileLog::usable() const {
 }
 
 SegmentSource FileLog::source(Offset base, Offset next) const {
-  return {folder_, base, next, options_.index_interval_bytes};
+  return {folder_, base, next, options_.index_interval_bytes,
+          options_.preallocate ? options_.segment_bytes : 0};
 }
 
 std::size_t FileLog::segment_at(Offset offset) const {
@@ -104,6 +105,7 @@ Task<> FileLog::written(Ticket /*ticket*/) { co_return {}; }
 Result<> FileLog::roll() {
   MR_CHECK(usable());
   if (active().bytes() == 0) return {};
+  MR_CHECK(active().drop_preallocated());
   MR_TRY(auto segment, Segment::create(host_.environment.files(), source(end_, {}),
                                        host_.environment.clock().wall()));
   active().complete(end_);
@@ -336,8 +338,8 @@ Result<> FileLog::forget_durable(Offset from) {
   return host_.lower_recovery_point(from);
 }
 
-// Renames first, oldest first, so that what a crash leaves behind is a log; the files go later.
-// Readers that hold one keep it.
+// Renames first, oldest first, so that what a crash leaves behind is a log; the files go later, at
+// once where the disk is full. Readers that hold one keep it.
 void FileLog::discard(std::span<const SegmentPointer> segments) {
   auto& files = host_.environment.files();
   std::vector<std::string> doomed;
@@ -348,9 +350,8 @@ void FileLog::discard(std::span<const SegmentPointer> segments) {
     }
   }
   folder_changed_ = true;
-  host_.environment.workers().submit([&files, doomed = std::move(doomed)] {
-    for (const auto& path : doomed) (void)files.remove(path);
-  });
+  const auto delay = host_.space.full() ? Duration::zero() : options_.file_delete_delay;
+  host_.doomed.add(host_.shard, std::move(doomed), delay);
 }
 
 // Durable when it returns, though that blocks the shard: an old segment that came back after a

@@ -12,6 +12,7 @@
 #include <millrace/environment.h>
 #include <millrace/storage.h>
 
+#include "doomed_files.h"
 #include "open_files.h"
 #include "recovery.h"
 #include "segment.h"
@@ -51,6 +52,7 @@ struct LogHost {
   Shard& shard;
   OpenFiles& open_files;  ///< the shard's
   SpaceGuard& space;
+  DoomedFiles& doomed;
   LowerRecoveryPoint lower_recovery_point;
 };
 

@@ -26,7 +26,8 @@ FileStorage::FileStorage(Environment& environment, std::string data_folder,
       settings_(settings),
       log_(std::move(log)),
       checkpoints_(environment.files(), folder_),
-      space_(environment.files(), folder_, settings.reserve_bytes) {}
+      doomed_(environment),
+      space_(environment.files(), folder_, settings.reserve_bytes, doomed_) {}
 
 // ---- the directory ----
 
@@ -198,7 +199,7 @@ Task<Opened> FileStorage::open(TopicPartition partition, LogOptions options) {
   auto lower = [this, partition](Offset offset) {
     return checkpoints_.lower_recovery_point(partition, offset);
   };
-  LogHost host{environment_, shard, open_files_of(shard), space_, std::move(lower)};
+  LogHost host{environment_, shard, open_files_of(shard), space_, doomed_, std::move(lower)};
   opened.log = std::make_unique<FileLog>(std::move(host), path_of(partition), options,
                                          std::move(recovered), std::move(mark));
   co_return opened;

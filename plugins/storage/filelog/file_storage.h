@@ -68,6 +68,7 @@ class FileStorage final : public Storage {
   const StorageSettings settings_;
   const Log log_;
   Checkpoints checkpoints_;
+  DoomedFiles doomed_;
   SpaceGuard space_;
 
   std::atomic<std::uint64_t> folders_renamed_ = 0;

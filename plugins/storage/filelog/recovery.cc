@@ -66,7 +66,9 @@ class Recovery {
   Result<> remove_segment(Offset base);
   Result<> remove(const std::string& name);
   SegmentSource source(Offset base, Offset next) const {
-    return {folder_, base, next, request_.options.index_interval_bytes};
+    const auto& options = request_.options;
+    return {folder_, base, next, options.index_interval_bytes,
+            options.preallocate ? options.segment_bytes : 0};
   }
   std::string path(std::string_view name) const { return folder_ + "/" + std::string(name); }
 
@@ -216,6 +218,11 @@ Result<> Recovery::check_segments(const std::vector<FileInfo>& logs, std::size_t
                                         sound_below, damage));
     segment->set_dirty(!request_.clean);
     log_.segments.push_back(segment);
+    if (damage && damage->zeros && request_.options.preallocate) {
+      MR_TRY(const auto log, segment->file());
+      MR_CHECK(log->truncate(damage->position));
+      damage.reset();
+    }
     if (damage) {
       if (!damage->torn) MR_CHECK(refuse_unknown_damage(segment->path(log_suffix), *damage));
       return cut(logs, at, damage->position, logs[at].size, damage->what);

@@ -93,6 +93,7 @@ Result<> sync_log(FileSystem& files, const SyncPlan& plan) {
   if (!log) {
     MR_TRY(log, files.open(plan.log_path, OpenMode::write));
   }
+  if (plan.log_bytes) MR_CHECK(log->truncate(*plan.log_bytes));
   return log->sync();
 }
 
@@ -130,6 +131,10 @@ Result<std::shared_ptr<Segment>> Segment::create(FileSystem& files, const Segmen
   std::shared_ptr<Segment> segment(new Segment(files, source));
   MR_TRY(segment->log_, files.open(segment->path(log_suffix), OpenMode::create));
   MR_CHECK(segment->log_->truncate(0));
+  if (source.preallocated_bytes > 0) {
+    segment->preallocated_ = true;
+    MR_CHECK(segment->log_->truncate(std::min(source.preallocated_bytes, segment_bytes_max)));
+  }
   segment->end_ = source.base;
   segment->created_ = segment->modified_ = now;
   segment->loaded_ = true;
@@ -255,10 +260,12 @@ Result<std::optional<Damage>> Segment::walk(std::uint64_t file_bytes, bool check
       account((*entry)->last, (*entry)->bytes, (*entry)->max_timestamp);
       continue;
     }
-    if (sound.error().code == Errc::out_of_range) return Damage{bytes_, true, sound.error().detail};
+    if (sound.error().code == Errc::out_of_range) {
+      return Damage{.position = bytes_, .torn = true, .what = sound.error().detail};
+    }
     if (sound.error().code != Errc::corrupt) return sound.error();
     MR_TRY(const auto zeros, all_zero(*log_, bytes_, file_bytes));
-    return Damage{bytes_, zeros,
+    return Damage{bytes_, zeros, zeros,
                   zeros ? say(log_->path(), ": byte ", bytes_, ": zeros up to the end of the file")
                         : sound.error().detail};
   }
@@ -338,6 +345,14 @@ void Segment::account(Offset last, std::uint64_t bytes, Timestamp timestamp) {
   bytes_since_row_ += bytes;
   bytes_ += bytes;
   end_ = last + 1;
+}
+
+Result<> Segment::drop_preallocated() {
+  if (!preallocated_) return {};
+  MR_TRY(const auto log, file());
+  MR_CHECK(log->truncate(bytes_));
+  preallocated_ = false;
+  return {};
 }
 
 void Segment::complete(Offset next) {
@@ -469,6 +484,7 @@ SyncPlan Segment::plan_sync() const {
           .time_rows_from = time_rows_written_,
           .offset_rows = offsets_.encode(offset_rows_written_),
           .time_rows = times_.encode(time_rows_written_),
+          .log_bytes = complete_ && preallocated_ ? std::optional(bytes_) : std::nullopt,
           .complete = complete_,
           .durable_rows = complete_};
 }
@@ -476,6 +492,7 @@ SyncPlan Segment::plan_sync() const {
 void Segment::synced(const SyncPlan& plan) {
   offset_rows_written_ = plan.offset_rows_from + plan.offset_rows.size() / OffsetIndex::row_bytes;
   time_rows_written_ = plan.time_rows_from + plan.time_rows.size() / TimeIndex::row_bytes;
+  if (plan.log_bytes) preallocated_ = false;
 }
 
 }  // namespace millrace::filelog

@@ -27,12 +27,15 @@ struct SegmentSource {
   /// The next segment's base, which no entry may reach; none for the last segment.
   Offset next;
   std::uint64_t index_interval_bytes = 0;
+  /// How large the file of a new segment is made at once, of zeros that take no space.
+  std::uint64_t preallocated_bytes = 0;
 };
 
 /// What a walk over a segment's entries found wrong.
 struct Damage {
   std::uint64_t position = 0;  ///< everything before it is sound
   bool torn = false;           ///< the file ends within a batch, or in zeros
+  bool zeros = false;          ///< in zeros alone: what a preallocated file has at its end
   std::string what;
 };
 
@@ -65,6 +68,7 @@ struct SyncPlan {
   std::size_t time_rows_from = 0;
   std::vector<std::byte> offset_rows;
   std::vector<std::byte> time_rows;
+  std::optional<std::uint64_t> log_bytes;  ///< where a preallocated file is to end
   bool complete = false;      ///< no rows will follow: what stands behind them is cut off
   bool durable_rows = false;  ///< the rows are synced too
 };
@@ -119,6 +123,9 @@ class Segment {
                 Timestamp now) const;
   /// One gathered write. After an error the segment is as before, or says so in `broken`.
   Result<> append(std::span<const BatchParts> batches, Timestamp now, bool& broken);
+  /// The file ends where its entries do. Before another segment follows this one, since zeros in
+  /// between would be taken for a tear.
+  Result<> drop_preallocated();
   /// No more appends: the time index gets its last row.
   void complete(Offset next);
   /// Where the file is to be cut so that the entry of `first_removed` is the first one gone.
@@ -182,6 +189,7 @@ class Segment {
   Offset max_timestamp_offset_;  // the last of its batch, as in Kafka since 3.8
   Timestamp created_;
   Timestamp modified_;
+  bool preallocated_ = false;  // the file may be longer than its entries
   bool complete_ = false;
   bool dirty_ = false;
 };

@@ -28,11 +28,14 @@ Result<> SpaceGuard::look(std::uint64_t bytes) {
   const auto reserve = std::min(reserve_bytes_, space->bytes_total / small_disk_part);
   if (space->bytes_free < reserve || space->bytes_free - reserve < bytes) {
     admitted_ahead_.store(0, std::memory_order_relaxed);
+    full_.store(true, std::memory_order_relaxed);
+    doomed_.hurry();
     return Error{Errc::io, say(folder_, ": the disk is full: ", space->bytes_free,
                                " bytes are free, ", reserve,
                                " of them are kept for what goes on (storage.reserve_bytes); remove "
                                "topics, lower retention or add space, and writing resumes")};
   }
+  full_.store(false, std::memory_order_relaxed);
   const auto ahead = std::min((space->bytes_free - reserve - bytes) / 2, look_bytes_max);
   admitted_ahead_.store(static_cast<std::int64_t>(ahead), std::memory_order_relaxed);
   return {};

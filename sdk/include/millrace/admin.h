@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,7 +37,9 @@ struct TopicCreated {
   std::string message;
   std::int32_t partitions = -1;
   std::int16_t replication_factor = -1;
-  std::vector<ConfigEntry> configs;  ///< as Configs::describe() tells them
+  /// Values and sources, without synonyms and documentation; none of a topic that is refused.
+  /// Topics that set nothing of their own share one list.
+  std::shared_ptr<const std::vector<ConfigEntry>> configs;
 };
 struct TopicDeleted {
   TopicName topic;

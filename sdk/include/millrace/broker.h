@@ -73,6 +73,9 @@ struct ProduceRequest {
   Duration timeout{};
   ProduceFeatures features;
   std::vector<TopicRecords> topics;
+  /// Leased for the records: given back once the log has them, which may be long after `dispatched`
+  /// where they have to be opened first, and long before `done`.
+  MemoryBudget::Lease memory;
 };
 struct RecordError {
   std::int32_t record_at = 0;
@@ -86,6 +89,9 @@ struct PartitionProduced {
   Offset base_offset;
   Timestamp log_append_time;
   Offset log_start;
+  /// The records would open to more than is borne, a decompression bomb for all that can be told:
+  /// whoever sent them is answered and then let go.
+  bool opens_too_large = false;
 };
 struct TopicProduced {
   TopicName topic;

@@ -34,6 +34,9 @@ struct Block {
 
   std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
   static Block* make(std::size_t capacity);
+  /// The same bytes in a larger block. `block` has one owner, and is gone. A large one is moved by
+  /// the system, page by page, so that it is never in memory twice.
+  static Block* grow(Block* block, std::size_t capacity);
   void retain() noexcept { owners.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {
     if (owners.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
@@ -146,6 +149,20 @@ class MutableBuffer {
     MR_ASSERT(bytes.size() <= capacity_ - size_);
     if (!bytes.empty()) std::memcpy(data() + size_, bytes.data(), bytes.size());
     size_ += bytes.size();
+  }
+
+  /// Makes the capacity at least so large. What is filled stays, at another address. Nothing of it
+  /// may have been shared.
+  void grow(std::size_t capacity) {
+    if (capacity <= capacity_) return;
+    block_ = block_ ? detail::Block::grow(block_, capacity) : detail::Block::make(capacity);
+    capacity_ = capacity;
+  }
+
+  /// Takes back what was filled behind the first `size` bytes, of which nothing was shared.
+  void cut(std::size_t size) {
+    MR_ASSERT(size <= size_);
+    size_ = size;
   }
 
   /// A shared view of bytes already filled. They must not be written again: the writer goes on

@@ -59,9 +59,7 @@ class CodecOutput {
   }
   void grow_to(std::size_t capacity_min) {
     const auto doubled = buffer_.capacity() * 2;
-    MutableBuffer larger(std::min(std::max(doubled, capacity_min), bytes_max_ + 1));
-    larger.append(buffer_.bytes());
-    buffer_ = std::move(larger);
+    buffer_.grow(std::min(std::max(doubled, capacity_min), bytes_max_ + 1));
   }
 
   std::size_t bytes_max_;

@@ -17,10 +17,12 @@ namespace millrace {
 
 /// The subset of a topic's settings that a log needs; Kafka's names and units.
 struct LogOptions {
-  std::uint64_t segment_bytes = 1'073'741'824;     // segment.bytes
-  Duration segment_age = std::chrono::hours(168);  // segment.ms
-  std::uint64_t index_interval_bytes = 4096;       // index.interval.bytes
-  std::uint64_t segment_index_bytes = 10'485'760;  // segment.index.bytes
+  std::uint64_t segment_bytes = 1'073'741'824;            // segment.bytes
+  Duration segment_age = std::chrono::hours(168);         // segment.ms
+  std::uint64_t index_interval_bytes = 4096;              // index.interval.bytes
+  std::uint64_t segment_index_bytes = 10'485'760;         // segment.index.bytes
+  Duration file_delete_delay = std::chrono::seconds(60);  // file.delete.delay.ms
+  bool preallocate = false;                               // preallocate
   Uuid topic_id{};
 };
 

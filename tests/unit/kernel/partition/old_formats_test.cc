@@ -95,7 +95,8 @@ class OldFormatsTest : public ::testing::TestWithParam<std::string> {
     const auto config = TopicConfig::parse({}, overrides);
     ASSERT_TRUE(config) << config.error().detail;
     auto opened = run([this, config = *config] {
-      PartitionHost host{node_, shard(), storage(), loaded_codecs(), plugin_->host().log()};
+      PartitionHost host{node_,   shard(), storage(), loaded_codecs(), plugin_->host().log(),
+                         opening_};
       return Partition::open(host, {"orders", 0}, {.bytes = {1}}, config, {0});
     });
     ASSERT_TRUE(opened) << to_string(opened.error());
@@ -180,6 +181,8 @@ class OldFormatsTest : public ::testing::TestWithParam<std::string> {
 
   millrace::testing::SimWorld world_{5};
   millrace::testing::SimEnvironment& node_;
+  OneAtATime one_at_a_time_{node_.workers()};
+  Opening opening_{node_.workers(), one_at_a_time_};
   std::optional<millrace::testing::LoadedPlugin> plugin_;
   std::unique_ptr<Partition> partition_;
 };

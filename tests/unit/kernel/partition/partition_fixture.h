@@ -73,7 +73,8 @@ class PartitionFixture : public ::testing::Test {
   void open(const ConfigMap& overrides = {}, Epoch epoch = {0}) {
     auto config = TopicConfig::parse({}, overrides);
     ASSERT_TRUE(config) << config.error().detail;
-    PartitionHost host{environment, environment.shard(), storage, codecs, Log(log, "partition")};
+    PartitionHost host{environment, environment.shard(),   storage,
+                       codecs,      Log(log, "partition"), batch_opening};
     auto opening = Partition::open(std::move(host), {"topic", 3}, {}, *config, epoch);
     auto opened = run(std::move(opening));
     ASSERT_TRUE(opened) << opened.error().detail;
@@ -183,6 +184,8 @@ class PartitionFixture : public ::testing::Test {
   Codecs codecs;
   TestEnvironment environment;
   TestStorage storage{environment};
+  OneAtATime one_at_a_time{environment.workers()};
+  Opening batch_opening{environment.workers(), one_at_a_time};
   TestLog log;
   std::unique_ptr<Partition> partition;
 };

@@ -179,6 +179,47 @@ TEST_F(ProduceTest, RecompressionKeepsTheOrderOfRequests) {
   EXPECT_EQ(produce(batch({.compression = CompressionId::lz4})).base_offset, Offset{6});
 }
 
+TEST_F(ProduceTest, WhatIsKeptOfOpenedBatchesIsBounded) {
+  open({{"compression.type", "uncompressed"}, {"max.message.bytes", std::to_string(8 << 20)}});
+  std::vector<testing::Arriving<PartitionProduced>> sent;
+  for (int n = 0; n < 20; ++n) {
+    const std::string value = "v" + std::to_string(n);
+    sent.push_back(begin_produce(batch({.values = {value}, .compression = CompressionId::gzip})));
+  }
+  EXPECT_EQ(batch_opening.kept().bytes_used(), 32UL << 20);
+  EXPECT_EQ(batch_opening.kept().waiting(), 16u);
+  environment.run();
+  for (int n = 0; n < 20; ++n) EXPECT_EQ(sent[n].value().base_offset, Offset{n});
+  EXPECT_EQ(batch_opening.kept().bytes_used(), 0u);
+}
+
+TEST_F(ProduceTest, RecordsThatHaveToBeOpenedAreReleasedWhenTheLogHasThem) {
+  open();
+  partition->hold_high_watermark(true);
+  const PartitionRecords plain{.partition = 3, .records = batch()};
+  EXPECT_FALSE(partition->produce(plain, {.acks = 1}).released);
+  const PartitionRecords packed{.partition = 3,
+                                .records = batch({.compression = CompressionId::gzip})};
+  auto call = partition->produce(packed, {.acks = -1, .timeout = 5s});
+  ASSERT_TRUE(call.released);
+  EXPECT_FALSE(call.released->is_ready());
+  environment.run();
+  EXPECT_TRUE(call.released->is_ready());
+  EXPECT_FALSE(call.done.is_ready()) << "not acknowledged yet";
+  partition->hold_high_watermark(false);
+  environment.run();
+  EXPECT_TRUE(call.done.is_ready());
+}
+
+TEST_F(ProduceTest, ABatchThatOpensToTooMuchIsToldApart) {
+  open({{"max.decompressed.message.bytes", "64"}});
+  const auto bomb =
+      produce(batch({.values = {std::string(100, 'x')}, .compression = CompressionId::gzip}));
+  EXPECT_EQ(bomb.error, ErrorCode::message_too_large);
+  EXPECT_TRUE(bomb.opens_too_large);
+  EXPECT_FALSE(produce(batch({.compression = CompressionId::gzip})).opens_too_large);
+}
+
 TEST_F(ProduceTest, ABatchThatCannotBeOpenedDoesNotHoldUpTheNext) {
   open({{"compression.type", "lz4"}});
   auto broken = batch({.compression = CompressionId::gzip});

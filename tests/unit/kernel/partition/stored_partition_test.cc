@@ -51,7 +51,8 @@ class StoredPartition {
     const auto config = TopicConfig::parse({}, overrides);
     ASSERT_TRUE(config) << config.error().detail;
     auto opened = run([this, config = *config, epoch] {
-      PartitionHost host{node_, shard(), storage(), loaded_codecs(), plugin_->host().log()};
+      PartitionHost host{node_,   shard(), storage(), loaded_codecs(), plugin_->host().log(),
+                         opening_};
       return Partition::open(host, {"orders", 0}, topic_id_, config, {epoch});
     });
     ASSERT_TRUE(opened) << to_string(opened.error());
@@ -152,6 +153,8 @@ class StoredPartition {
   const Uuid topic_id_{.bytes = {1}};
   millrace::testing::SimWorld world_;
   millrace::testing::SimEnvironment& node_;
+  OneAtATime one_at_a_time_{node_.workers()};
+  Opening opening_{node_.workers(), one_at_a_time_};
   std::optional<millrace::testing::LoadedPlugin> plugin_;
   std::unique_ptr<Partition> partition_;
 };

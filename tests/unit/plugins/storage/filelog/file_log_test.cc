@@ -1,5 +1,6 @@
 // What the contract leaves open: when segments roll, what a full or a broken disk does.
 #include "filelog_subject.h"
+#include "plugins/storage/filelog/names.h"
 
 namespace millrace::filelog {
 namespace {
@@ -114,6 +115,68 @@ TEST_F(FileLogTest, WritingStopsBeforeTheDiskIsFullAndResumesByItself) {
   ASSERT_TRUE(log.trim_before(log.segments().back().base));
   subject_.run_until([&] { return disk.space("/data")->bytes_free > 30'000; });
   append_batch(log, 1, {1000}, 500);
+}
+
+TEST_F(FileLogTest, FilesOfWhatWasTrimmedGoAfterTheDelay) {
+  auto& log = open({.segment_bytes = 1000, .file_delete_delay = std::chrono::seconds(60)});
+  while (log.segments().size() < 3) append_batch(log, 1, {1000}, 300);
+  ASSERT_TRUE(log.trim_before(log.segments().back().base));
+  const auto gone = std::string(orders_folder) + "/00000000000000000000.log.deleted";
+  subject_.world().run_for(std::chrono::seconds(59));
+  EXPECT_TRUE(subject_.exists(gone));
+  subject_.world().run_for(std::chrono::seconds(2));
+  EXPECT_FALSE(subject_.exists(gone));
+}
+
+// What waits for its end makes room at once.
+TEST_F(FileLogTest, AFullDiskWaitsForNoDelay) {
+  auto& log = open({.segment_bytes = 4000, .file_delete_delay = std::chrono::hours(24)});
+  auto& disk = subject_.disk();
+  disk.limit_bytes(64'000);
+  const auto append = [&] {
+    const auto parts = parts_of(make_batch(log.bounds().end, 1, {1000}, 500));
+    return log.append(std::span(&parts, 1));
+  };
+  for (int n = 0; n < 60; ++n) ASSERT_TRUE(append());
+  ASSERT_TRUE(log.trim_before(log.segments().back().base));
+  while (append()) {
+  }
+  subject_.run_until([&] { return disk.space("/data")->bytes_free > 20'000; });
+  EXPECT_TRUE(append());
+}
+
+TEST_F(FileLogTest, APreallocatedFileEndsWithItsRecordsOnceItIsFullOrClosed) {
+  const LogOptions options{.segment_bytes = 4000, .preallocate = true};
+  auto& log = open(options);
+  std::string appended;
+  const auto first = std::string(orders_folder) + "/00000000000000000000.log";
+  EXPECT_EQ(subject_.content(first).size(), 4000u);
+  while (log.segments().size() < 2) appended += append_batch(log, 1, {1000}, 500).text();
+  EXPECT_EQ(subject_.content(first).size(), log.segments()[0].bytes);
+  EXPECT_EQ(read_all(), appended);
+  const auto second =
+      std::string(orders_folder) + "/" + offset_name(log.segments()[1].base, log_suffix);
+  EXPECT_EQ(subject_.content(second).size(), 4000u);
+  const auto used = log.segments()[1].bytes;
+  subject_.close(log_);
+  EXPECT_EQ(subject_.content(second).size(), used);
+  open(options);
+  EXPECT_EQ(read_all(), appended);
+}
+
+TEST_F(FileLogTest, ThePreallocatedRestOfACrashedLogIsNoTear) {
+  const LogOptions options{.segment_bytes = 4000, .preallocate = true};
+  auto& log = open(options);
+  const auto appended = append_batch(log, 1, {1000}, 500);
+  ASSERT_TRUE(subject_.run(log.flush(log.bounds().end)));
+  subject_.crash(log_);
+  subject_.lock();
+  auto opened = subject_.open(options);
+  ASSERT_TRUE(opened) << to_string(opened.error());
+  log_ = std::move(opened->log);
+  EXPECT_EQ(opened->bytes_cut, 0u);
+  EXPECT_EQ(opened->cut_reason, "");
+  EXPECT_EQ(read_all(), joined({appended}));
 }
 
 // Indexes are caches: that they cannot be written costs no record and no log.

@@ -104,7 +104,9 @@ Call<Answer> call(std::deque<Held>& calls, Request request, bool held,
 
 }  // namespace
 
+// Held, it keeps the records' memory as long as the test does.
 Call<ProduceAnswer> FakeBroker::produce(Session&, ProduceRequest request) {
+  if (!hold_produce) request.memory.shrink_to(0);
   return call(produces, std::move(request), hold_produce, on_produce);
 }
 
