@@ -43,57 +43,109 @@ std::vector<TopicCreated> refused_together(const CreateTopicsRequest& request) {
   return answers;
 }
 
+constexpr auto timed_out = ErrorCode::request_timed_out;
+constexpr std::string_view timed_out_message = "The request timed out; the change goes on.";
+
+// What has been answered so far, and what the rest is answered at the deadline.  [asker's shard]
+template <class Answer>
+struct Progress {
+  std::vector<Answer> answers;
+  std::vector<Answer> late;
+  bool left = false;  // nobody waits any more
+  Resolver<> all;
+
+  void add(Result<Answer> done) {
+    if (left) return;
+    auto& answer = answers.emplace_back(std::move(late[answers.size()]));
+    if (done) {
+      answer = *std::move(done);
+    } else {
+      answer.error = error_code_of(done.error());
+      answer.message = done.error().detail;
+    }
+  }
+};
+
+Task<> wait_for(Pending<> pending) { co_return co_await pending; }
+
 }  // namespace
+
+// One after the other. At the deadline what is not done yet is answered as in `late`, and goes on.
+template <class Answer, class Wanted, class Change>
+Task<std::vector<Answer>> KernelAdmin::change_each(std::vector<Wanted> wanted,
+                                                   std::vector<Answer> late, Duration timeout,
+                                                   Change change) {
+  Shard& home = co_await this_shard();
+  auto progress = std::make_shared<Progress<Answer>>();
+  progress->late = std::move(late);
+  auto [all, when_all] = make_pending<>();
+  progress->all = std::move(all);
+  const auto work = [](KernelAdmin& self, Shard& asker, std::shared_ptr<Progress<Answer>> told,
+                       std::vector<Wanted> todo, Change each) -> Task<> {
+    MR_CO_TRY(const auto pass, self.running_.enter());
+    for (auto& one : todo) {
+      auto doing = each(self.topics_, std::move(one));
+      auto done = co_await std::move(doing);
+      asker.post([told, done = std::move(done)]() mutable { told->add(std::move(done)); });
+    }
+    asker.post([told] { told->all.resolve(); });
+    co_return {};
+  };
+  control().post([this, &home, progress, work, change, todo = std::move(wanted)]() mutable {
+    spawn(control(), work(*this, home, progress, std::move(todo), change), "changes of topics");
+  });
+  auto waiting = with_deadline(wait_for(std::move(when_all)), timeout);
+  auto waited = co_await std::move(waiting);
+  progress->left = true;
+  if (!waited && waited.error().code != Errc::timed_out) co_return waited.error();
+  auto answers = std::move(progress->answers);
+  for (auto at = answers.size(); at < progress->late.size(); ++at) {
+    answers.push_back(std::move(progress->late[at]));
+  }
+  co_return std::move(answers);
+}
 
 Task<std::vector<TopicCreated>> KernelAdmin::create_topics(Session&, CreateTopicsRequest request) {
   if (asks_too_much(request)) co_return refused_together(request);
-  std::vector<TopicCreated> answers;
-  for (auto& wanted : request.topics) {
-    const auto name = wanted.name;
-    auto make = [this, wanted = std::move(wanted), only = request.validate_only] {
-      return topics_.create(wanted, only);
-    };
-    auto created = co_await run_on(control(), std::move(make));
-    if (!created) {
-      created = TopicCreated{.name = name,
-                             .error = error_code_of(created.error()),
-                             .message = created.error().detail,
-                             .configs = {}};
-    }
-    answers.push_back(*std::move(created));
+  std::vector<TopicCreated> late;
+  late.reserve(request.topics.size());
+  for (const auto& topic : request.topics) {
+    late.push_back({.name = topic.name,
+                    .error = timed_out,
+                    .message = std::string(timed_out_message),
+                    .configs = {}});
   }
-  co_return std::move(answers);
+  auto change = [only = request.validate_only](TopicAdmin& topics, NewTopic wanted) {
+    return topics.create(std::move(wanted), only);
+  };
+  auto changing = change_each(std::move(request.topics), std::move(late), request.timeout, change);
+  co_return co_await std::move(changing);
 }
 
 Task<std::vector<TopicDeleted>> KernelAdmin::delete_topics(Session&, std::vector<TopicName> topics,
-                                                           Duration) {
-  std::vector<TopicDeleted> answers;
-  for (const auto& name : topics) {
-    auto make = [this, name] { return topics_.erase(name); };
-    auto deleted = co_await run_on(control(), std::move(make));
-    if (!deleted) {
-      deleted = TopicDeleted{.topic = name,
-                             .error = error_code_of(deleted.error()),
-                             .message = deleted.error().detail};
-    }
-    answers.push_back(*std::move(deleted));
+                                                           Duration timeout) {
+  std::vector<TopicDeleted> late;
+  late.reserve(topics.size());
+  for (const auto& topic : topics) {
+    late.push_back({.topic = topic, .error = timed_out, .message = std::string(timed_out_message)});
   }
-  co_return std::move(answers);
+  auto change = [](TopicAdmin& admin, TopicName name) { return admin.erase(std::move(name)); };
+  auto changing = change_each(std::move(topics), std::move(late), timeout, change);
+  co_return co_await std::move(changing);
 }
 
 Task<std::vector<TopicGrown>> KernelAdmin::grow_topics(Session&, GrowTopicsRequest request) {
-  std::vector<TopicGrown> answers;
-  for (const auto& wanted : request.topics) {
-    auto make = [this, wanted, only = request.validate_only] { return topics_.grow(wanted, only); };
-    auto grown = co_await run_on(control(), std::move(make));
-    if (!grown) {
-      grown = TopicGrown{.name = wanted.name,
-                         .error = error_code_of(grown.error()),
-                         .message = grown.error().detail};
-    }
-    answers.push_back(*std::move(grown));
+  std::vector<TopicGrown> late;
+  late.reserve(request.topics.size());
+  for (const auto& topic : request.topics) {
+    late.push_back(
+        {.name = topic.name, .error = timed_out, .message = std::string(timed_out_message)});
   }
-  co_return std::move(answers);
+  auto change = [only = request.validate_only](TopicAdmin& topics, TopicGrowth wanted) {
+    return topics.grow(std::move(wanted), only);
+  };
+  auto changing = change_each(std::move(request.topics), std::move(late), request.timeout, change);
+  co_return co_await std::move(changing);
 }
 
 Task<std::vector<TopicTrimmed>> KernelAdmin::trim(Session& session, TrimRequest request) {

@@ -24,6 +24,9 @@ class KernelAdmin final : public Admin {
         topics_(topics),
         checkpoints_(checkpoints) {}
 
+  /// Waits for changes that nobody waits for any more.  [control thread]
+  Task<> close() { return running_.close(); }
+
   // admin.cc
   Task<std::vector<TopicCreated>> create_topics(Session& session,
                                                 CreateTopicsRequest request) override;
@@ -41,6 +44,9 @@ class KernelAdmin final : public Admin {
 
  private:
   Shard& control() noexcept { return parts_.environment.control(); }
+  template <class Answer, class Wanted, class Change>
+  Task<std::vector<Answer>> change_each(std::vector<Wanted> wanted, std::vector<Answer> late,
+                                        Duration timeout, Change change);
   Task<> keep_log_starts(Duration timeout);
 
   BrokerParts& parts_;
@@ -48,6 +54,7 @@ class KernelAdmin final : public Admin {
   PartitionMap& partitions_;
   TopicAdmin& topics_;
   OffsetCheckpoints& checkpoints_;
+  Gate running_;  // changes  [control thread]
 };
 
 }  // namespace millrace::kernel

@@ -163,6 +163,7 @@ Task<> KernelBroker::close() {
     if (!result && first_failure) first_failure = std::move(result);
   };
   keep(co_await cluster_.close());
+  keep(co_await admin_.close());
   keep(co_await running_.close());
   auto checkpoints = co_await checkpoints_.close();
   if (!checkpoints) {

@@ -73,7 +73,8 @@ void BrokerTest::stop() {
 Session& BrokerTest::session(std::size_t shard) { return *sessions_[shard]; }
 
 std::vector<TopicCreated> BrokerTest::create(NewTopic topic) {
-  CreateTopicsRequest request{.topics = {std::move(topic)}, .timeout = {}, .validate_only = false};
+  CreateTopicsRequest request{
+      .topics = {std::move(topic)}, .timeout = std::chrono::seconds(30), .validate_only = false};
   auto created = on_shard(0, [&] { return broker_->admin().create_topics(session(0), request); });
   EXPECT_TRUE(created) << to_string(created.error());
   return *std::move(created);
@@ -119,8 +120,8 @@ FetchRequest BrokerTest::fetch_request(const std::string& topic,
 }
 
 Result<ProduceAnswer> BrokerTest::produce(std::size_t shard, ProduceRequest request) {
-  return on_shard(shard, [this, shard, request = std::move(request)] {
-    return both_stages(broker_->produce(session(shard), request));
+  return on_shard(shard, [this, shard, request = std::move(request)]() mutable {
+    return both_stages(broker_->produce(session(shard), std::move(request)));
   });
 }
 

@@ -85,7 +85,7 @@ TEST_F(TopicsTest, AChangeThatMeetsTheEndOfTheBrokerIsDoneOrRefused) {
   const auto ask = [this, &answers]() -> Task<> {
     NewTopic wanted;
     wanted.name = "late" + std::to_string(answers.size());
-    CreateTopicsRequest request{.topics = {wanted}, .timeout = {}, .validate_only = false};
+    CreateTopicsRequest request{.topics = {wanted}, .timeout = seconds(30), .validate_only = false};
     answers.push_back(co_await broker_->admin().create_topics(session(0), std::move(request)));
     co_return {};
   };
@@ -141,7 +141,8 @@ TEST_F(TopicsTest, ValidateOnlyMakesNothing) {
   NewTopic wanted;
   wanted.name = "orders";
   wanted.partitions = 2;
-  const CreateTopicsRequest request{.topics = {wanted}, .timeout = {}, .validate_only = true};
+  const CreateTopicsRequest request{
+      .topics = {wanted}, .timeout = seconds(30), .validate_only = true};
   const auto created =
       on_shard(0, [&] { return broker_->admin().create_topics(session(0), request); });
   ASSERT_TRUE(created);
@@ -161,16 +162,51 @@ TEST_F(TopicsTest, ARequestForTooManyPartitionsIsRefusedAsAWhole) {
   for (const auto& answer : *answers) EXPECT_EQ(answer.error, ErrorCode::policy_violation);
 }
 
+// As in Kafka: what does not come in time goes on.
+TEST_F(TopicsTest, AChangeThatTakesTooLongIsAnsweredAndDone) {
+  CreateTopicsRequest request{.topics = {}, .timeout = {}, .validate_only = false};
+  request.topics = {{.name = "a"}, {.name = "b"}};
+  const auto created =
+      on_shard(0, [&] { return broker_->admin().create_topics(session(0), request); });
+  ASSERT_TRUE(created) << to_string(created.error());
+  ASSERT_EQ(created->size(), 2u);
+  EXPECT_EQ(created->at(1).name, "b");
+  EXPECT_EQ(created->at(1).error, ErrorCode::request_timed_out);
+  const auto topics = [this] { return metadata(std::nullopt).topics.size(); };
+  ASSERT_TRUE(world_.run_until([&] { return topics() == 2; }, seconds(5)));
+
+  const std::vector<TopicName> names{{"a", {}}, {"b", {}}};
+  const auto deleted =
+      on_shard(0, [&] { return broker_->admin().delete_topics(session(0), names, Duration{}); });
+  ASSERT_TRUE(deleted) << to_string(deleted.error());
+  EXPECT_EQ(deleted->at(1).error, ErrorCode::request_timed_out);
+  ASSERT_TRUE(world_.run_until([&] { return topics() == 0; }, seconds(5)));
+}
+
 TEST_F(TopicsTest, ACreatedTopicTellsItsSettings) {
   NewTopic wanted;
   wanted.name = "orders";
   wanted.configs = {{"retention.ms", "1234"}};
   const auto created = create(wanted);
   ASSERT_EQ(created.size(), 1u);
-  const auto& configs = created[0].configs;
+  ASSERT_NE(created[0].configs, nullptr);
+  const auto& configs = *created[0].configs;
   const auto found = std::ranges::find(configs, "retention.ms", &ConfigEntry::name);
   ASSERT_NE(found, configs.end());
   EXPECT_EQ(found->value, "1234");
+}
+
+TEST_F(TopicsTest, AThousandTopicsWithoutSettingsOfTheirOwnTellOneList) {
+  CreateTopicsRequest request{
+      .topics = {}, .timeout = std::chrono::seconds(60), .validate_only = true};
+  for (int n = 0; n < 1000; ++n) request.topics.push_back({.name = "t" + std::to_string(n)});
+  const auto answers =
+      on_shard(0, [&] { return broker_->admin().create_topics(session(0), request); });
+  ASSERT_TRUE(answers);
+  for (const auto& answer : *answers) EXPECT_EQ(answer.configs, answers->front().configs);
+  for (const auto& config : *answers->front().configs) {
+    EXPECT_TRUE(config.synonyms.empty() && config.documentation.empty()) << config.name;
+  }
 }
 
 }  // namespace
