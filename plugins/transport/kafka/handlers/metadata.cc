@@ -1,3 +1,7 @@
+#include <optional>
+#include <set>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -17,6 +21,21 @@ struct Asked {
   std::vector<TopicInfo> refused;
 };
 
+/// What a request has named so far. A topic is answered once, as in Kafka, however often it is
+/// named: its description may be a million times as long as its name.
+class Named {
+ public:
+  /// False when it was named before.
+  bool add(const std::optional<std::string_view>& name, const Uuid& id) {
+    if (!id.is_none()) return ids_.emplace(id, name.value_or("")).second;
+    return names_.insert(name.value_or("")).second;
+  }
+
+ private:
+  std::unordered_set<std::string_view> names_;
+  std::set<std::pair<Uuid, std::string_view>> ids_;
+};
+
 Result<Asked> read_request(const Request& request) {
   MR_TRY(const auto asked, request.decode<kafka::MetadataRequest>());
   const auto features = metadata_features(request.head.version);
@@ -26,7 +45,9 @@ Result<Asked> read_request(const Request& request) {
   result.cluster_operations = asked.include_cluster_authorized_operations;
   if (!asked.topics || (features.empty_is_all && asked.topics->empty())) return result;
   auto& topics = result.request.topics.emplace();
+  Named named;
   for (const auto& topic : *asked.topics) {
+    if (!named.add(topic.name, topic.topic_id)) continue;
     auto name = topic_name(topic.name.value_or(""), topic.topic_id);
     const bool by_id = !topic.name || !topic.topic_id.is_none();
     if (by_id && !features.by_topic_id) {
