@@ -16,6 +16,9 @@ constexpr Duration drain_max = std::chrono::seconds(1);
 
 TransportMetrics::TransportMetrics(Metrics& metrics)
     : connections(metrics.gauge("millrace_http_connections", "Open HTTP connections")),
+      connections_displaced(
+          metrics.counter("millrace_http_connections_displaced_total",
+                          "Connections that waited for their peers and gave way to others")),
       connections_refused(metrics.counter("millrace_http_connections_refused_total",
                                           "Connections closed because of max.connections")),
       requests(metrics.counter("millrace_http_requests_total", "HTTP requests answered")),
@@ -55,8 +58,10 @@ void Connection::abort() noexcept {
 
 Task<> Connection::serve() {
   while (!ending_) {
+    waits_since_ = services_.environment.clock().now();
     MR_CO_CHECK(co_await await_request());
     MR_CO_TRY(auto read, co_await read_request_in_time());
+    waits_since_.reset();
     if (auto* refusal = std::get_if<Refusal>(&read)) {
       auto refusing = refuse(std::move(*refusal));
       co_return co_await std::move(refusing);
@@ -136,6 +141,7 @@ Task<HttpResponse> Connection::answer(HttpRequest request) {
 }
 
 Task<> Connection::send(Payload payload) {
+  waits_since_ = services_.environment.clock().now();
   auto sending = with_deadline(stream_->send(std::move(payload)), services_.settings.request_max);
   co_return co_await std::move(sending);
 }

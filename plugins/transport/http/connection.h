@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <variant>
 
 #include <millrace/broker.h>
@@ -16,6 +17,7 @@ namespace millrace::http_transport {
 struct TransportMetrics {
   explicit TransportMetrics(Metrics& metrics);
   Gauge& connections;
+  Counter& connections_displaced;
   Counter& connections_refused;
   Counter& requests;
   Counter& bad_requests;
@@ -35,6 +37,9 @@ class Connection {
   void stop() noexcept;
   /// Closes at once.
   void abort() noexcept;
+  /// Since when it waits for its peer: to ask, to ask to the end, to take the answer; none while
+  /// the answer is made.
+  std::optional<MonoTime> waits_since() const noexcept { return waits_since_; }
 
  private:
   Task<> serve();
@@ -57,6 +62,7 @@ class Connection {
   RequestReader reader_;
   CancelScope scope_;
   bool waiting_ = false;  // for a request
+  std::optional<MonoTime> waits_since_;
   bool ending_ = false;
 };
 

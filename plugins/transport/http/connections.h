@@ -17,12 +17,14 @@ class Connections {
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
-  /// Serves a stream of `shard` until it ends; closes it when there are too many.
+  /// Serves a stream of `shard` until it ends. When there are too many, the one that has waited for
+  /// its peer for the longest is closed; the new one when all are being answered.
   void adopt(Shard& shard, std::unique_ptr<Stream> stream);
   /// Lets answers end until `grace` is over. Completes when no connection is left.
   Task<> stop(Duration grace);
 
  private:
+  bool make_room();
   Task<> serve(std::unique_ptr<Connection> connection, Gate::Pass pass);
 
   const Services& services_;

@@ -21,7 +21,9 @@ inline constexpr MillraceOption declared_options[] = {
      "may be a trap for a browser.",
      0},
     {"max.connections", MILLRACE_OPTION_INTEGER, nullptr, "64", 1, 65536, nullptr,
-     "Connections beyond this many are closed at once.", 0},
+     "Connections that may be open. Beyond, the one that has waited for its peer for the longest "
+     "gives way, and where all answers are being made the new one is closed.",
+     0},
     {"connections.max.idle.ms", MILLRACE_OPTION_INTEGER, "ms", "60000", 1, 315'360'000'000, nullptr,
      "A connection without a request for this long is closed.", 0},
     {"request.timeout.ms", MILLRACE_OPTION_INTEGER, "ms", "10000", 1, 3'600'000, nullptr,

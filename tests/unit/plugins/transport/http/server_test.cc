@@ -129,17 +129,31 @@ TEST_F(ServerTest, AnIdleConnectionIsClosed) {
   EXPECT_LT(world.now() - began, 10s);
 }
 
-TEST_F(ServerTest, ConnectionsAreBounded) {
-  start({{"max.connections", std::int64_t{1}}});
+TEST_F(ServerTest, ConnectionsAreBoundedAndTheOneThatWaitsForTheLongestGivesWay) {
+  start({{"max.connections", std::int64_t{2}}});
   const auto first = connect();
   send(*first, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
   receive_until(*first, "}\n");
-  EXPECT_EQ(ask("GET", "/healthz"), "");
-  EXPECT_EQ(counted("millrace_http_connections_refused_total"), 1U);
-  first->close();
-  EXPECT_TRUE(world.run_until(
-      [this] { return host->metrics().gauge("millrace_http_connections", "").value() == 0; }, 10s));
+  const auto second = connect();
+  send(*second, "GET /healthz HTTP/1.1\r\nHo");
+  world.run_for(1s);
   EXPECT_EQ(status_of(ask("GET", "/healthz")), 200);
+  EXPECT_EQ(receive_all(*first), "");
+  EXPECT_EQ(counted("millrace_http_connections_displaced_total"), 1U);
+  EXPECT_EQ(counted("millrace_http_connections_refused_total"), 0U);
+  send(*second, "st: a\r\n\r\n");
+  receive_until(*second, "}\n");
+}
+
+// Sixty of them kept monitoring away.
+TEST_F(ServerTest, HalfRequestsKeepNobodyAway) {
+  start({{"max.connections", std::int64_t{4}}});
+  std::vector<std::shared_ptr<Stream>> held;
+  for (int n = 0; n < 10; ++n) {
+    held.push_back(connect());
+    send(*held.back(), "GET /admin/topics HTTP/1.1\r\nHost:");
+    EXPECT_EQ(status_of(ask("GET", "/healthz")), 200) << n;
+  }
 }
 
 TEST_F(ServerTest, AdministrationIsNotForOtherNamesOrPages) {
