@@ -3,7 +3,8 @@
 #   include/millrace/        headers
 #   lib/libmillrace_*.a      libraries
 #   lib/cmake/Millrace/      the CMake package
-#   share/millrace/template/ the plugin to start from
+#   share/millrace/template/ the plugins to start from; `millrace plugin new` copies one
+#   share/millrace/examples/ operators and an entity, each in one short file
 include(CMakePackageConfigHelpers)
 
 set(package_folder lib/cmake/Millrace)
@@ -19,7 +20,7 @@ install(EXPORT MillraceTargets NAMESPACE millrace:: DESTINATION ${package_folder
 install(DIRECTORY include/millrace kafka/include/millrace "${CMAKE_BINARY_DIR}/generated/millrace"
   DESTINATION include COMPONENT sdk
   FILES_MATCHING PATTERN "*.h")
-install(DIRECTORY template DESTINATION share/millrace COMPONENT sdk)
+install(DIRECTORY template examples DESTINATION share/millrace COMPONENT sdk)
 
 configure_package_config_file(cmake/MillraceConfig.cmake.in
   "${CMAKE_CURRENT_BINARY_DIR}/MillraceConfig.cmake" INSTALL_DESTINATION ${package_folder})

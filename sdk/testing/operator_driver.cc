@@ -4,6 +4,7 @@
 #include <exception>
 #include <functional>
 #include <ostream>
+#include <ranges>
 #include <stdexcept>
 
 #include <millrace/testing/kept_log.h>
@@ -78,15 +79,19 @@ class OperatorDriver::State {
   bool cut_short_ = false;  // the last call ended by throw_at_
 };
 
-// The runtime during one call. It works on copies, which take the place of what was there when the
-// call succeeds.
+// The runtime during one call. A call that fails takes back what it has changed.
 class OperatorDriver::State::Step final : public Emitter, public KeyedState {
  public:
-  Step(State& driver, Timestamp record_time)
-      : state_after(driver.state_),
-        timers_after(driver.timers_),
-        driver_(driver),
-        record_time_(record_time) {}
+  Step(State& driver, Timestamp record_time) : driver_(driver), record_time_(record_time) {}
+
+  void undo() {
+    for (auto& [key, before] : std::views::reverse(state_before_)) {
+      put_back(driver_.state_, std::move(key), std::move(before));
+    }
+    for (auto& [name, before] : std::views::reverse(timers_before_)) {
+      put_back(driver_.timers_, std::move(name), std::move(before));
+    }
+  }
 
   void emit(const OutputRecord& record) override {
     count();
@@ -103,42 +108,68 @@ class OperatorDriver::State::Step final : public Emitter, public KeyedState {
   KeyedState& state() noexcept override { return *this; }
   void set_timer(Bytes name, Timestamp at) override {
     count();
-    timers_after.insert_or_assign(std::string(as_text(name)), at.ms);
+    std::string text(as_text(name));
+    save(driver_.timers_, timers_before_, text);
+    driver_.timers_.insert_or_assign(std::move(text), at.ms);
   }
-  void cancel_timer(Bytes name) override { timers_after.erase(std::string(as_text(name))); }
+  void cancel_timer(Bytes name) override {
+    const std::string text(as_text(name));
+    save(driver_.timers_, timers_before_, text);
+    driver_.timers_.erase(text);
+  }
   Timestamp stream_time() const noexcept override { return driver_.stream_time_; }
   const TopicPartition& source() const noexcept override { return driver_.source_; }
   void pause(Duration by) override { paused += by; }
 
   std::optional<Bytes> get(Bytes key) const override {
-    const auto found = state_after.find(as_text(key));
-    if (found == state_after.end()) return std::nullopt;
+    const auto found = driver_.state_.find(as_text(key));
+    if (found == driver_.state_.end()) return std::nullopt;
     // A copy of its own, gone with the next change: a sanitizer tells who keeps the view.
     return as_bytes(*shown_.emplace_back(std::make_unique<std::string>(found->second)));
   }
   void put(Bytes key, Bytes value) override {
     count();
+    std::string text(as_text(key));
     std::string kept(as_text(value));
-    state_after.insert_or_assign(std::string(as_text(key)), std::move(kept));
+    save(driver_.state_, state_before_, text);
+    driver_.state_.insert_or_assign(std::move(text), std::move(kept));
     shown_.clear();
   }
   void erase(Bytes key) override {
-    state_after.erase(std::string(as_text(key)));
+    const std::string text(as_text(key));
+    save(driver_.state_, state_before_, text);
+    driver_.state_.erase(text);
     shown_.clear();
   }
   void for_each(const std::function<bool(Bytes key, Bytes value)>& each) const override {
-    for (const auto& [key, value] : state_after) {
+    for (const auto& [key, value] : driver_.state_) {
       if (!each(as_bytes(key), as_bytes(value))) return;
     }
   }
-  std::size_t size() const noexcept override { return state_after.size(); }
+  std::size_t size() const noexcept override { return driver_.state_.size(); }
 
-  std::map<std::string, std::string, std::less<>> state_after;
-  std::map<std::string, std::int64_t, std::less<>> timers_after;
   std::vector<OperatorOutput> outputs;
   Duration paused{};
 
  private:
+  template <class T>
+  using Texts = std::map<std::string, T, std::less<>>;
+  template <class T>
+  using Saved = std::vector<std::pair<std::string, std::optional<T>>>;
+
+  template <class T>
+  static void save(const Texts<T>& values, Saved<T>& saved, const std::string& key) {
+    const auto found = values.find(key);
+    saved.emplace_back(key, found == values.end() ? std::nullopt : std::optional(found->second));
+  }
+  template <class T>
+  static void put_back(Texts<T>& values, std::string key, std::optional<T> before) {
+    if (before) {
+      values.insert_or_assign(std::move(key), *std::move(before));
+    } else {
+      values.erase(key);
+    }
+  }
   void count() {
     if (driver_.throw_at_ == 0 || --driver_.throw_at_ > 0) return;
     driver_.cut_short_ = true;
@@ -147,6 +178,8 @@ class OperatorDriver::State::Step final : public Emitter, public KeyedState {
 
   State& driver_;
   Timestamp record_time_;
+  Saved<std::string> state_before_;
+  Saved<std::int64_t> timers_before_;
   mutable std::vector<std::unique_ptr<std::string>> shown_;
 };
 
@@ -154,15 +187,18 @@ Result<> OperatorDriver::State::run(Timestamp record_time,
                                     const std::function<Result<>(Emitter&)>& call) {
   Step step(*this, record_time);
   cut_short_ = false;
+  Result<> done;
   try {
-    MR_CHECK(call(step));
+    done = call(step);
   } catch (const std::exception& thrown) {
-    return Error{Errc::internal, "it threw: " + std::string(thrown.what())};
+    done = Error{Errc::internal, "it threw: " + std::string(thrown.what())};
   } catch (...) {
-    return Error{Errc::internal, "it threw something that is not a std::exception"};
+    done = Error{Errc::internal, "it threw something that is not a std::exception"};
   }
-  state_ = std::move(step.state_after);
-  timers_ = std::move(step.timers_after);
+  if (!done) {
+    step.undo();
+    return done;
+  }
   std::ranges::move(step.outputs, std::back_inserter(outputs_));
   pause_ += step.paused;
   return {};

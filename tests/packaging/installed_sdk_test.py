@@ -19,6 +19,9 @@ from pathlib import Path
 START_SECONDS_MAX = 30
 STOP_SECONDS_MAX = 10
 
+EXAMPLES = ("contains", "word_count", "bank")
+EXAMPLE_LINES_MAX = 60
+
 # As somebody would who keeps plugin folders in a repository of their own.
 OUTSIDE = """\
 cmake_minimum_required(VERSION 3.25)
@@ -73,6 +76,14 @@ class InstalledSdkTest(unittest.TestCase):
         shutil.copytree(self.prefix / "share" / "millrace" / "template", copy)
         return self.build(copy, compiler, *targets)
 
+    def build_examples(self, compiler: str) -> Path:
+        """A copy of the examples that were installed; they pass their tests."""
+        copy = Path(tempfile.mkdtemp(dir=self.folder)) / "examples"
+        shutil.copytree(self.prefix / "share" / "millrace" / "examples", copy)
+        plugins = self.build(copy, compiler)
+        run("ctest", "--test-dir", plugins.parent, "--output-on-failure", "--no-tests=error")
+        return plugins / "operators"
+
     def check(self, plugin: Path, code: int = 0) -> str:
         return run(self.prefix / "bin" / "millrace", "plugin", "check", plugin, code=code)
 
@@ -97,6 +108,16 @@ class InstalledSdkTest(unittest.TestCase):
         plugins = self.build_template(self.options.compiler)
         run("ctest", "--test-dir", plugins.parent, "--output-on-failure", "--no-tests=error")
         self.assert_fits(plugins / "compression" / "deflate.so")
+
+    def test_examples_are_short_pass_their_tests_and_fit(self):
+        for compiler in (self.options.compiler, self.options.other_compiler):
+            with self.subTest(compiler=compiler):
+                operators = self.build_examples(compiler)
+                for name in EXAMPLES:
+                    self.assert_fits(operators / f"{name}.so")
+        for name in EXAMPLES:
+            source = self.prefix / "share" / "millrace" / "examples" / f"{name}.cc"
+            self.assertLess(len(source.read_text().splitlines()), EXAMPLE_LINES_MAX, name)
 
     def test_codec_of_another_compiler_runs_in_the_daemon(self):
         plugins = self.build_template(self.options.other_compiler, "plugin_compression_deflate")

@@ -54,11 +54,18 @@ namespace millrace {
 inline constexpr std::string_view expected_version_header = "millrace-expected-version";
 inline constexpr std::string_view version_header = "millrace-version";
 
-/// Text as itself, for commands, events and states that are text.
+/// Text as itself and numbers in decimal, for commands, events and states that are just that.
 inline std::string encode(const std::string& text) { return text; }
 inline Result<> decode(Bytes from, std::string& into) {
   into = as_text(from);
   return {};
+}
+inline std::string encode(std::int64_t number) { return std::to_string(number); }
+inline Result<> decode(Bytes from, std::int64_t& into) {
+  const auto text = as_text(from);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+  if (error == std::errc{} && end == text.data() + text.size()) return {};
+  return Error{Errc::invalid_argument, "expected a number, found \"" + std::string(text) + "\""};
 }
 
 /// The command as it comes from outside.
@@ -78,9 +85,7 @@ inline std::optional<std::int64_t> version_of(const BytesMessage& message,
   const auto* text = message.find(header);
   if (text == nullptr) return std::nullopt;
   std::int64_t version = 0;
-  const auto all = text->text();
-  const auto [end, error] = std::from_chars(all.data(), all.data() + all.size(), version);
-  if (error != std::errc{} || end != all.data() + all.size()) return std::nullopt;
+  if (!decode(*text, version)) return std::nullopt;
   return version;
 }
 
