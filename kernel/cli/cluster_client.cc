@@ -28,9 +28,10 @@ TopicInfo info_of(const kafka::MetadataResponse::Topic& topic) {
 
 Error error_of(ErrorCode code, std::string_view what) {
   auto errc = Errc::internal;
-  if (code == ErrorCode::unknown_topic_or_partition || code == ErrorCode::unknown_topic_id) {
+  if (code == ErrorCode::unknown_topic_or_partition || code == ErrorCode::unknown_topic_id ||
+      code == ErrorCode::group_id_not_found) {
     errc = Errc::not_found;
-  } else if (code == ErrorCode::topic_already_exists) {
+  } else if (code == ErrorCode::topic_already_exists || code == ErrorCode::non_empty_group) {
     errc = Errc::conflict;
   } else if (is_retriable(code)) {
     errc = Errc::overloaded;

@@ -27,7 +27,7 @@ Result<LoadedCodecs> LoadedCodecs::load(const Context& context, Environment& env
 
   std::vector<PluginLibrary> libraries;
   std::vector<DeclaredPlugin> declared;
-  for (auto& request : config->plugins(files.names("compression"))) {
+  for (auto& request : config->plugins(files.names("compression"), {})) {
     if (request.kind != "compression") continue;
     MR_TRY(const auto path, files.find(request.kind, request.plugin));
     MR_TRY(auto library, load_plugin(path, request.kind));

@@ -29,6 +29,7 @@ using Action = std::function<Result<>()>;
 
 /// Each adds its verb to `app`; choosing it sets `action`. `context` is filled when it runs.
 void add_topic_verb(CLI::App& app, Context& context, Action& action);
+void add_group_verb(CLI::App& app, Context& context, Action& action);
 void add_produce_verb(CLI::App& app, Context& context, Action& action);
 void add_consume_verb(CLI::App& app, Context& context, Action& action);
 void add_config_verb(CLI::App& app, Context& context, Action& action);

@@ -53,6 +53,7 @@ int run_tool(int argc, char** argv) {
   app.add_option("-o,--output", context.output, "table or json")
       ->transform(CLI::CheckedTransformer(formats));
   add_topic_verb(app, context, action);
+  add_group_verb(app, context, action);
   add_produce_verb(app, context, action);
   add_consume_verb(app, context, action);
   add_config_verb(app, context, action);
