@@ -205,7 +205,11 @@ MemoryBudget& KernelBroker::memory(Shard& shard) noexcept {
 
 void* KernelBroker::service(std::string_view id) noexcept {
   const auto found = services_.find(id);
-  return found == services_.end() ? nullptr : found->second;
+  if (found != services_.end()) return found->second;
+  for (auto* provider : providers_) {
+    if (auto* offered = provider->service(id)) return offered;
+  }
+  return nullptr;
 }
 
 Task<> KernelBroker::hold_high_watermark(TopicPartition partition, bool held) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <millrace/aggregates.h>
 #include <millrace/broker.h>
 
 #include "kernel/broker/admin.h"
@@ -53,6 +54,23 @@ class KernelBroker final : public Broker {
     services_.insert_or_assign(S::service_id, &service);
   }
 
+  /// What else service(id) answers: what a plugin provides.
+  void offer_all_of(ServiceProvider& provider) { providers_.push_back(&provider); }
+
+  /// What plugins of kind operators are run on.
+  PartitionMap& partitions() noexcept { return partitions_; }
+  const BrokerConfig& config() const noexcept { return config_; }
+  BrokerParts& parts() noexcept { return parts_; }
+
+  /// A topic that the broker makes for itself, with these settings, when it is needed: clients do
+  /// not write to it. Before transports listen.
+  void own_topic(NewTopic topic);
+  /// Makes it where it does not exist, with as many replicas as there are brokers at most.
+  /// [control thread]
+  Task<TopicCreated> create_own_topic(std::string name);
+  /// [any thread]
+  bool is_own_topic(std::string_view name) const noexcept;
+
   /// For tests: see Partition::hold_high_watermark.  [control thread]
   Task<> hold_high_watermark(TopicPartition partition, bool held);
 
@@ -70,6 +88,8 @@ class KernelBroker final : public Broker {
   BrokerParts parts_;
   BrokerConfig config_;
   std::map<std::string_view, void*> services_;  // by id
+  std::vector<ServiceProvider*> providers_;
+  std::map<std::string, NewTopic, std::less<>> own_topics_;
   PartitionMap partitions_;
   std::vector<FetchSessionCache> fetch_sessions_;  // by shard, each touched by that alone
   ClusterKeeper cluster_;

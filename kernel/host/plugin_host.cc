@@ -146,6 +146,8 @@ class PluginHost::Instance {
   const std::string& kind() const noexcept { return planned_.request.kind; }
   const std::string& name() const noexcept { return planned_.request.instance; }
   const Registered& registered() const noexcept { return registered_; }
+  std::string_view id() const noexcept { return planned_.library.descriptor->id; }
+  void* extension(std::string_view wanted) const noexcept { return plugin_->extension(wanted); }
   PluginFact fact() const {
     const auto& descriptor = *planned_.library.descriptor;
     return {kind(), name(), descriptor.id, descriptor.version, planned_.library.path};
@@ -241,6 +243,25 @@ std::vector<NamedTransport> PluginHost::transports() const {
     if (auto* transport = instance->registered().transport.get()) {
       result.push_back({instance->name(), transport});
     }
+  }
+  return result;
+}
+
+std::vector<NamedAggregate> PluginHost::aggregates() const {
+  std::vector<NamedAggregate> result;
+  for (const auto& instance : running_) {
+    for (const auto& factory : instance->registered().aggregates) {
+      result.push_back({std::string(instance->id()), factory.get()});
+    }
+  }
+  return result;
+}
+
+std::vector<NamedExtension> PluginHost::extensions(std::string_view id) const {
+  std::vector<NamedExtension> result;
+  for (const auto& instance : running_) {
+    auto* extension = instance->extension(id);
+    if (extension) result.push_back({std::string(instance->id()), extension});
   }
   return result;
 }

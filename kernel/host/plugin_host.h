@@ -27,6 +27,15 @@ struct NamedTransport {
   Transport* transport;
 };
 
+struct NamedAggregate {
+  std::string plugin;  ///< its id
+  AggregateFactory* factory;
+};
+struct NamedExtension {
+  std::string plugin;
+  void* extension;
+};
+
 /// One broker's plugins. Stages, because the broker stands between them: compression, coordination
 /// and storage start before it, operators and transports after.  [start-up; stop on the same
 /// thread]
@@ -36,6 +45,7 @@ struct NamedTransport {
 ///   MR_CHECK(host.start("coordination"));
 ///   MR_CHECK(host.start("storage"));      // now codecs(), coordination(), storage()
 ///   ...                                   // the broker
+///   MR_CHECK(host.start("operators"));    // now aggregates(), extensions()
 ///   MR_CHECK(host.start("transport"));    // now transports()
 class PluginHost {
  public:
@@ -62,6 +72,9 @@ class PluginHost {
   Storage& storage() const noexcept;
   Coordination& coordination() const noexcept;
   std::vector<NamedTransport> transports() const;
+  std::vector<NamedAggregate> aggregates() const;
+  /// What Plugin::extension(id) answers, of those that have it, in the order of start.
+  std::vector<NamedExtension> extensions(std::string_view id) const;
 
   /// What runs, in the order of start.
   std::vector<PluginFact> facts() const;

@@ -1,0 +1,340 @@
+#include "kernel/streams/aggregate_router.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernel/broker/tell.h"
+#include "kernel/cluster/topics.h"
+
+namespace millrace::kernel {
+
+namespace {
+
+AggregateAnswer refused(ErrorCode error, std::string detail) {
+  return {error, std::move(detail), nullptr};
+}
+
+AggregateAnswer nobody(std::string_view aggregate) {
+  return refused(ErrorCode::coordinator_not_available,
+                 "no aggregate \"" + std::string(aggregate) + "\" is loaded");
+}
+
+Call<AggregateAnswer> answered(AggregateAnswer answer) {
+  return {Pending<>::ready({}), Pending<AggregateAnswer>::ready(std::move(answer))};
+}
+
+std::string not_here(const DeclaredAggregate& aggregate, std::int32_t partition) {
+  return to_string(TopicPartition{aggregate.declaration.topic, partition}) + " is not led here";
+}
+
+// The questions of one shard, answered when the last is.
+Task<std::vector<AggregateAnswer>> query_shard(AggregateShard& at,
+                                               const DeclaredAggregate& aggregate,
+                                               std::function<std::unique_ptr<Message>()> make) {
+  std::vector<Pending<AggregateAnswer>> asked;
+  for (const auto& runner : at.all(aggregate)) {
+    auto [resolver, pending] = make_pending<AggregateAnswer>();
+    runner->query({}, make(), Asker(at.shard(), std::move(resolver)));
+    asked.push_back(std::move(pending));
+  }
+  std::vector<AggregateAnswer> answers;
+  for (auto& one : asked) {
+    auto answer = co_await one;
+    answers.push_back(answer ? *std::move(answer)
+                             : refused(ErrorCode::not_coordinator, answer.error().detail));
+  }
+  co_return std::move(answers);
+}
+
+Task<> open_on(AggregateShard& shard) {
+  shard.open();
+  co_return {};
+}
+
+}  // namespace
+
+AggregateRouter::AggregateRouter(KernelBroker& broker, OperatorSettings settings)
+    : broker_(broker), effects_(broker.partitions(), broker.parts().environment.clock(), *this) {
+  for (const auto& state : broker.partitions().shards()) {
+    shards_.push_back(
+        std::make_unique<AggregateShard>(broker, *state, effects_, settings, declared_));
+  }
+}
+
+AggregateRouter::~AggregateRouter() = default;
+
+Result<> AggregateRouter::add(AggregateFactory& factory, std::string_view plugin) {
+  auto declaration = factory.declaration();
+  const auto refuse = [&](Errc code, std::string why) {
+    return Error{code, std::string(plugin) + ": aggregate \"" + declaration.name + "\": " + why};
+  };
+  if (declaration.name.empty())
+    return refuse(Errc::invalid_argument, "its declaration has no name");
+  if (const auto bad = check_topic_name(declaration.topic)) {
+    return refuse(Errc::invalid_argument, bad->message);
+  }
+  if (declaration.partitions < 1 || declaration.replication_factor < 1) {
+    return refuse(Errc::invalid_argument, "its topic needs one partition and one replica at least");
+  }
+  for (const auto& other : declared_) {
+    if (other->declaration.name == declaration.name) {
+      return refuse(Errc::conflict, "another of this name is offered by " + other->plugin);
+    }
+    if (other->declaration.topic == declaration.topic) {
+      return refuse(Errc::conflict, "its topic " + declaration.topic + " is that of \"" +
+                                        other->declaration.name + "\", offered by " +
+                                        other->plugin);
+    }
+  }
+  NewTopic topic;
+  topic.name = declaration.topic;
+  topic.partitions = declaration.partitions;
+  topic.replication_factor = declaration.replication_factor;
+  for (const auto& [name, value] : declaration.settings) topic.configs.emplace_back(name, value);
+  broker_.own_topic(std::move(topic));
+  declared_.push_back(std::make_unique<DeclaredAggregate>(factory, std::move(declaration),
+                                                          std::string(plugin), declared_.size()));
+  return {};
+}
+
+Task<> AggregateRouter::open() {
+  for (const auto& shard : shards_) {
+    auto make = [at = shard.get()] { return open_on(*at); };
+    MR_CO_CHECK(co_await run_on(shard->shard(), std::move(make)));
+  }
+  co_return {};
+}
+
+Task<> AggregateRouter::close() {
+  MR_CO_CHECK(co_await making_.close());
+  std::vector<Pending<>> closing;
+  Shard& here = co_await this_shard();
+  for (const auto& shard : shards_) {
+    auto make = [at = shard.get()] { return at->close(); };
+    closing.push_back(start(here, run_on(shard->shard(), std::move(make))));
+  }
+  for (auto& closed : closing) MR_CO_CHECK(co_await closed);
+  co_return {};
+}
+
+const DeclaredAggregate* AggregateRouter::find(std::string_view name) const noexcept {
+  const auto found = std::ranges::find_if(
+      declared_, [name](const auto& one) { return one->declaration.name == name; });
+  return found == declared_.end() ? nullptr : found->get();
+}
+
+AggregateShard& AggregateRouter::here() noexcept {
+  return *shards_[broker_.partitions().here().shard().index()];
+}
+
+// Two shards may ask for the same object.
+ReplyTo AggregateRouter::next_reply() noexcept {
+  return static_cast<ReplyTo>(next_reply_.fetch_add(1, std::memory_order_relaxed));
+}
+
+AggregateRouter::Place AggregateRouter::place(const DeclaredAggregate& aggregate,
+                                              std::string_view key, AggregateShard& at) const {
+  const auto& cluster = at.state().cluster();
+  if (!cluster) {
+    return {.error = ErrorCode::coordinator_not_available,
+            .detail = "the broker has not joined its cluster yet"};
+  }
+  const auto* topic = cluster->find(std::string_view(aggregate.declaration.topic));
+  if (!topic) return {.no_topic = true};
+  const auto partitions = static_cast<std::int32_t>(topic->partitions.size());
+  const auto partition = aggregate.factory.partition_of(key, partitions);
+  if (partition < 0 || partition >= partitions) {
+    return {.error = ErrorCode::unknown_server_error,
+            .detail = "the aggregate places this key outside its topic"};
+  }
+  const auto leader = topic->partitions[static_cast<std::size_t>(partition)].leader;
+  return {.leader = leader, .partition = partition};
+}
+
+// ---- topics ----
+
+Task<> AggregateRouter::make_topic(const DeclaredAggregate& aggregate) {
+  auto make = [this, &aggregate] { return create_topic(aggregate); };
+  co_return co_await run_on(broker_.parts().environment.control(), std::move(make));
+}
+
+// [control thread]
+Task<> AggregateRouter::create_topic(const DeclaredAggregate& aggregate) {
+  MR_CO_TRY(const auto pass, making_.enter());
+  const auto& topic = aggregate.declaration.topic;
+  MR_CO_TRY(const auto created, co_await broker_.create_own_topic(topic));
+  if (created.error == ErrorCode::none) co_return {};
+  broker_.parts().log.error("the topic of an aggregate cannot be made",
+                            {{"topic", topic}, {"reason", created.message}});
+  co_return Error{Errc::internal, "its topic cannot be made: " + created.message};
+}
+
+// ---- commands ----
+
+Call<AggregateAnswer> AggregateRouter::command(std::string_view name, std::string_view key,
+                                               std::unique_ptr<Message> body) {
+  const auto* aggregate = find(name);
+  if (!aggregate) return answered(nobody(name));
+  auto& at = here();
+  auto placed = place(*aggregate, key, at);
+  if (placed.no_topic) {
+    auto [dispatched, when_dispatched] = make_pending<>();
+    auto [done, when_done] = make_pending<AggregateAnswer>();
+    auto sending = send_later(*aggregate, std::string(key), std::move(body), std::move(dispatched),
+                              std::move(done));
+    spawn(at.shard(), std::move(sending), "aggregate topic");
+    return {std::move(when_dispatched), std::move(when_done)};
+  }
+  if (placed.error != ErrorCode::none) {
+    return answered(refused(placed.error, std::move(placed.detail)));
+  }
+  if (placed.leader != broker_.config().id) {
+    return answered(refused(ErrorCode::not_coordinator, not_here(*aggregate, placed.partition)));
+  }
+  return send(*aggregate, placed.partition, key, std::move(body));
+}
+
+Task<> AggregateRouter::send_later(const DeclaredAggregate& aggregate, std::string key,
+                                   std::unique_ptr<Message> body, Resolver<> dispatched,
+                                   Resolver<AggregateAnswer> done) {
+  auto made = co_await make_topic(aggregate);
+  auto placed = made ? place(aggregate, key, here()) : Place{};
+  if (!made || placed.leader != broker_.config().id) {
+    dispatched.resolve();
+    done.resolve(refused(ErrorCode::coordinator_not_available,
+                         made ? std::move(placed.detail) : std::move(made).error().detail));
+    co_return {};
+  }
+  auto call = send(aggregate, placed.partition, key, std::move(body));
+  auto first = co_await call.dispatched;
+  dispatched.resolve(std::move(first));
+  auto answer = co_await call.done;
+  done.resolve(std::move(answer));
+  co_return {};
+}
+
+Call<AggregateAnswer> AggregateRouter::send(const DeclaredAggregate& aggregate,
+                                            std::int32_t partition, std::string_view key,
+                                            std::unique_ptr<Message> body) {
+  auto& at = here();
+  auto& home = at.shard();
+  auto& owner = broker_.partitions().owner_of(aggregate.declaration.topic, partition);
+  auto& there = *shards_[owner.shard().index()];
+  const auto reply_to = next_reply();
+  auto [done, when_done] = make_pending<AggregateAnswer>();
+  if (&there == &at) {
+    auto* runner = at.find(aggregate, partition);
+    if (!runner) {
+      return answered(refused(ErrorCode::not_coordinator, not_here(aggregate, partition)));
+    }
+    runner->command(key, std::move(body), reply_to, Asker(home, std::move(done)));
+    return {Pending<>::ready({}), std::move(when_done)};
+  }
+
+  auto [dispatched, when_dispatched] = make_pending<>();
+  // Where it is, it is known by its number alone.
+  done.on_abandoned([&there, &aggregate, partition, reply_to] {
+    there.shard().post([&there, &aggregate, partition, reply_to] {
+      if (auto* runner = there.find(aggregate, partition)) runner->release(reply_to);
+    });
+  });
+  there.shard().post([&there, &aggregate, partition, &home, key = std::string(key),
+                      body = std::move(body), reply_to, asker = Asker(home, std::move(done)),
+                      first = std::move(dispatched)]() mutable {
+    auto* runner = there.find(aggregate, partition);
+    if (!runner) {
+      asker.refuse(there.shard(), ErrorCode::not_coordinator, not_here(aggregate, partition));
+    } else {
+      runner->command(key, std::move(body), reply_to, std::move(asker));
+    }
+    home.post([placed = std::move(first)]() mutable { placed.resolve(); });
+  });
+  return {std::move(when_dispatched), std::move(when_done)};
+}
+
+// ---- questions ----
+
+Task<AggregateAnswer> AggregateRouter::query(std::string_view name, std::string_view key,
+                                             std::unique_ptr<Message> question) {
+  return query_one(std::string(name), std::string(key), std::move(question));
+}
+
+Task<AggregateAnswer> AggregateRouter::query_one(std::string name, std::string key,
+                                                 std::unique_ptr<Message> question) {
+  const auto* aggregate = find(name);
+  if (!aggregate) co_return nobody(name);
+  auto& at = here();
+  auto placed = place(*aggregate, key, at);
+  if (placed.no_topic) {
+    co_return refused(ErrorCode::coordinator_not_available, "its topic does not exist yet");
+  }
+  if (placed.error != ErrorCode::none) {
+    co_return refused(placed.error, std::move(placed.detail));
+  }
+  auto& owner = broker_.partitions().owner_of(aggregate->declaration.topic, placed.partition);
+  auto& there = *shards_[owner.shard().index()];
+  auto [done, when_done] = make_pending<AggregateAnswer>();
+  auto ask = [&there, aggregate, partition = placed.partition, key = std::move(key),
+              question = std::move(question),
+              asker = Asker(at.shard(), std::move(done))]() mutable {
+    auto* runner = there.find(*aggregate, partition);
+    if (runner) return runner->query(key, std::move(question), std::move(asker));
+    asker.refuse(there.shard(), ErrorCode::not_coordinator, not_here(*aggregate, partition));
+  };
+  tell(at.shard(), there.shard(), std::move(ask));
+  co_return co_await when_done;
+}
+
+Task<std::vector<AggregateAnswer>> AggregateRouter::query_all(
+    std::string_view name, std::function<std::unique_ptr<Message>()> make) {
+  return query_each(std::string(name), std::move(make));
+}
+
+Task<std::vector<AggregateAnswer>> AggregateRouter::query_each(
+    std::string name, std::function<std::unique_ptr<Message>()> make) {
+  std::vector<AggregateAnswer> answers;
+  const auto* aggregate = find(name);
+  if (!aggregate) co_return std::move(answers);
+  Shard& home = co_await this_shard();
+  CancelScope* scope = co_await this_scope();
+  std::vector<Pending<std::vector<AggregateAnswer>>> asked;
+  for (const auto& shard : shards_) {
+    auto ask = [at = shard.get(), aggregate, make] { return query_shard(*at, *aggregate, make); };
+    asked.push_back(start(home, run_on(shard->shard(), std::move(ask)), scope));
+  }
+  for (auto& one : asked) {
+    MR_CO_TRY(auto part, co_await one);
+    std::ranges::move(part, std::back_inserter(answers));
+  }
+  co_return std::move(answers);
+}
+
+Task<AggregateHome> AggregateRouter::home(std::string_view name, std::string_view key) {
+  return find_home(std::string(name), std::string(key));
+}
+
+Task<AggregateHome> AggregateRouter::find_home(std::string name, std::string key) {
+  const auto* aggregate = find(name);
+  if (!aggregate) {
+    auto missing = nobody(name);
+    co_return AggregateHome{missing.error, std::move(missing.detail)};
+  }
+  auto& at = here();
+  auto placed = place(*aggregate, key, at);
+  if (placed.no_topic) {
+    auto made = co_await make_topic(*aggregate);
+    if (!made) {
+      co_return AggregateHome{ErrorCode::coordinator_not_available, std::move(made).error().detail};
+    }
+    placed = place(*aggregate, key, at);
+    if (placed.no_topic) placed.error = ErrorCode::coordinator_not_available;
+  }
+  if (placed.error == ErrorCode::none && placed.leader < 0) {
+    placed.error = ErrorCode::coordinator_not_available;
+    placed.detail = to_string(TopicPartition{aggregate->declaration.topic, placed.partition}) +
+                    " has no leader";
+  }
+  co_return AggregateHome{placed.error, std::move(placed.detail), placed.leader};
+}
+
+}  // namespace millrace::kernel

@@ -1,0 +1,79 @@
+// Aggregates of all plugins, on all shards: finds the object of a key, makes its topic when it is
+// first needed, and carries commands and answers between shards.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/aggregates.h>
+
+#include "kernel/broker/broker.h"
+#include "kernel/config/config.h"
+#include "kernel/streams/aggregate_shard.h"
+
+namespace millrace::kernel {
+
+class AggregateRouter final : public Aggregates {
+ public:
+  /// `broker` outlives it.
+  AggregateRouter(KernelBroker& broker, OperatorSettings settings);
+  ~AggregateRouter() override;
+
+  /// Before open(). Errc::conflict where a name or a topic is taken, Errc::invalid_argument where
+  /// the declaration says too little. `factory` outlives this; `plugin` is who offers it.
+  Result<> add(AggregateFactory& factory, std::string_view plugin);
+  /// Follows the partitions that are there and those that come.  [control thread]
+  Task<> open();
+  /// Ends every aggregate; those that wait are told to look elsewhere.  [control thread]
+  Task<> close();
+
+  // Aggregates
+  Call<AggregateAnswer> command(std::string_view aggregate, std::string_view key,
+                                std::unique_ptr<Message> body) override;
+  Task<AggregateAnswer> query(std::string_view aggregate, std::string_view key,
+                              std::unique_ptr<Message> question) override;
+  Task<std::vector<AggregateAnswer>> query_all(
+      std::string_view aggregate, std::function<std::unique_ptr<Message>()> make) override;
+  Task<AggregateHome> home(std::string_view aggregate, std::string_view key) override;
+
+ private:
+  /// Where a key lives, or why that cannot be said.
+  struct Place {
+    ErrorCode error = ErrorCode::none;
+    std::string detail;
+    bool no_topic = false;
+    std::int32_t leader = -1;
+    std::int32_t partition = -1;
+  };
+
+  const DeclaredAggregate* find(std::string_view name) const noexcept;
+  AggregateShard& here() noexcept;
+  Place place(const DeclaredAggregate& aggregate, std::string_view key, AggregateShard& at) const;
+  Task<> make_topic(const DeclaredAggregate& aggregate);
+  Task<> create_topic(const DeclaredAggregate& aggregate);
+  Call<AggregateAnswer> send(const DeclaredAggregate& aggregate, std::int32_t partition,
+                             std::string_view key, std::unique_ptr<Message> body);
+  Task<> send_later(const DeclaredAggregate& aggregate, std::string key,
+                    std::unique_ptr<Message> body, Resolver<> dispatched,
+                    Resolver<AggregateAnswer> done);
+  ReplyTo next_reply() noexcept;
+  // With names of their own: a task begins when it is awaited.
+  Task<AggregateAnswer> query_one(std::string name, std::string key,
+                                  std::unique_ptr<Message> question);
+  Task<std::vector<AggregateAnswer>> query_each(std::string name,
+                                                std::function<std::unique_ptr<Message>()> make);
+  Task<AggregateHome> find_home(std::string name, std::string key);
+
+  KernelBroker& broker_;
+  EffectCalls effects_;
+  std::vector<std::unique_ptr<DeclaredAggregate>> declared_;
+  std::vector<std::unique_ptr<AggregateShard>> shards_;
+  std::atomic<std::uint64_t> next_reply_{1};
+  Gate making_;  // topics
+};
+
+}  // namespace millrace::kernel

@@ -1,0 +1,284 @@
+#include "kernel/streams/aggregate_runner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernel/streams/snapshots.h"
+#include "kernel/streams/spawn_held.h"
+
+namespace millrace::kernel {
+
+namespace {
+
+constexpr Duration reload_first = std::chrono::milliseconds(100);
+constexpr Duration reload_longest = std::chrono::seconds(30);
+
+// So much of the log is read and opened on a worker while what came before is applied.
+constexpr std::uint64_t load_step_bytes = 4UL << 20;
+// How long a load may hold its shard at a time.
+constexpr Duration turn_max = std::chrono::milliseconds(2);
+// What takes less to replay is not worth a snapshot at the end.
+constexpr std::uint64_t closing_events_min = 1000;
+
+Task<> yield_turn(Shard& shard) {
+  auto [resolver, pending] = make_pending<>();
+  shard.post([mine = std::move(resolver)]() mutable { mine.resolve(); });
+  co_return co_await pending;
+}
+
+Task<ReplayStep> read_step(std::shared_ptr<Partition> partition, Offset from, Codecs codecs,
+                           BlockingPool& workers) {
+  MR_CO_TRY(auto batches, co_await partition->read_own(from, load_step_bytes));
+  auto work = [batches = std::move(batches), from, codecs] {
+    return open_step(batches, from, codecs);
+  };
+  auto opening = on_worker(workers, std::move(work));
+  co_return co_await std::move(opening);
+}
+
+}  // namespace
+
+AggregateRunner::AggregateRunner(AggregateHost& host, AggregateFactory& factory, ShardState& shard,
+                                 std::shared_ptr<Partition> partition)
+    : host_(host),
+      factory_(factory),
+      shard_(shard),
+      partition_(std::move(partition)),
+      backoff_(reload_first, reload_longest) {}
+
+void AggregateRunner::start() {
+  spawn_held(host_.running, host_.shard, load(shared_from_this()), "aggregate load", &scope_);
+}
+
+// ---- calls ----
+
+bool AggregateRunner::refuse(Asker& asker) const {
+  switch (state_) {
+    case State::serving: return false;
+    case State::loading:
+      asker.refuse(host_.shard, ErrorCode::coordinator_load_in_progress, "it is being loaded");
+      return true;
+    case State::failed:
+      asker.refuse(host_.shard, ErrorCode::coordinator_not_available, why_not_);
+      return true;
+    case State::ended:
+      asker.refuse(host_.shard, ErrorCode::not_coordinator, "its partition is not here any more");
+      return true;
+  }
+  return true;
+}
+
+void AggregateRunner::command(std::string_view key, std::unique_ptr<Message> body, ReplyTo reply_to,
+                              Asker asker) {
+  if (refuse(asker)) return;
+  instance_->command(key, std::move(body), reply_to, std::move(asker));
+}
+
+void AggregateRunner::query(std::string_view key, std::unique_ptr<Message> question, Asker asker) {
+  if (refuse(asker)) return;
+  instance_->query(key, std::move(question), std::move(asker));
+}
+
+void AggregateRunner::release(ReplyTo reply_to) noexcept {
+  if (instance_) instance_->release(reply_to);
+}
+
+void AggregateRunner::cluster_changed() {
+  if (state_ == State::serving) instance_->cluster_changed();
+}
+
+// ---- its life ----
+
+void AggregateRunner::drop(ErrorCode error, std::string_view detail) {
+  if (!instance_) return;
+  const auto dropped = std::exchange(instance_, nullptr);
+  dropped->drop(error, detail);
+}
+
+void AggregateRunner::end() {
+  state_ = State::ended;
+  scope_.cancel();
+  drop(ErrorCode::not_coordinator, "its partition is not here any more");
+}
+
+Task<> AggregateRunner::close() {
+  Offset at;
+  Buffer file;
+  const bool worth = instance_ && instance_->events_since_snapshot() >= closing_events_min &&
+                     take_snapshot(at, file);
+  end();
+  if (worth) {
+    snapshotting_ = true;
+    co_return co_await store_snapshot(shared_from_this(), at, std::move(file));
+  }
+  co_return {};
+}
+
+void AggregateRunner::failed(Error why) {
+  if (state_ != State::serving) return;
+  host_.log.error("an aggregate has failed; it is loaded again",
+                  {{"partition", to_string(id())}, {"error", to_string(why)}});
+  load_later(why);
+}
+
+void AggregateRunner::load_later(const Error& why) {
+  state_ = State::failed;
+  why_not_ = "it has failed, and is loaded again soon: " + why.detail;
+  drop(ErrorCode::coordinator_not_available, why_not_);
+  auto again = [](std::shared_ptr<AggregateRunner> self, Duration wait) -> Task<> {
+    MR_CO_CHECK(co_await sleep(wait));
+    self->start();
+    co_return {};
+  };
+  spawn_held(host_.running, host_.shard, again(shared_from_this(), backoff_.next()),
+             "aggregate reload", &scope_);
+}
+
+Task<> AggregateRunner::load(std::shared_ptr<AggregateRunner> self) {
+  static_cast<void>(self);  // stays until this ends
+  const auto began = host_.shard.now();
+  auto loaded = co_await load_once();
+  // Before anybody asks: what it sees of the cluster is what there is.
+  if (loaded) {
+    auto joined = co_await shard_.joined();
+    auto complete = joined ? co_await replay(**loaded) : Result<>(joined.error());
+    if (!complete) {
+      (*loaded)->drop(ErrorCode::coordinator_not_available, complete.error().detail);
+      loaded = std::move(complete).error();
+    }
+  }
+  if (state_ == State::ended || partition_->closing()) {
+    if (loaded) (*loaded)->drop(ErrorCode::not_coordinator, "");
+    co_return {};
+  }
+  Result<> served = loaded ? Result<>() : std::move(loaded).error();
+  if (served) {
+    instance_ = *loaded;
+    state_ = State::serving;
+    served = instance_->serve();
+  }
+  if (!served) {
+    host_.log.error("an aggregate cannot be loaded; it is tried again",
+                    {{"partition", to_string(id())}, {"error", to_string(served.error())}});
+    load_later(served.error());
+    co_return {};
+  }
+  const auto took =
+      std::chrono::duration_cast<std::chrono::milliseconds>(host_.shard.now() - began);
+  host_.log.debug("an aggregate is loaded", {{"partition", to_string(id())},
+                                             {"events", instance_->events_since_snapshot()},
+                                             {"ms", took.count()}});
+  backoff_ = Backoff(reload_first, reload_longest);
+  co_return {};
+}
+
+Task<AggregateRunner::Instance> AggregateRunner::load_once() {
+  MR_CO_TRY(auto instance, co_await restored());
+  auto replayed = co_await replay(*instance);
+  if (replayed) co_return std::move(instance);
+  instance->drop(ErrorCode::coordinator_not_available, replayed.error().detail);
+  co_return replayed.error();
+}
+
+Result<AggregateRunner::Instance> AggregateRunner::make() {
+  try {
+    auto made = factory_.make(id());
+    if (!made) return Error{Errc::internal, "its factory makes nothing"};
+    return std::make_shared<AggregateInstance>(host_, static_cast<AggregateOwner&>(*this),
+                                               partition_, std::move(made));
+  } catch (const std::exception& e) {
+    return Error{Errc::internal, std::string("its factory has thrown: ") + e.what()};
+  } catch (...) {
+    return Error{Errc::internal, "its factory has thrown"};
+  }
+}
+
+// As the newest snapshot that is whole says, or new.
+Task<AggregateRunner::Instance> AggregateRunner::restored() {
+  MR_CO_TRY(auto snapshots, co_await partition_->aggregate_snapshots());
+  for (; !snapshots.empty(); snapshots.pop_back()) {
+    auto& newest = snapshots.back();
+    if (newest.at > partition_->log_end()) {
+      // Of events that a crash has taken: others will stand there.
+      MR_CO_CHECK(co_await partition_->put_aggregate_snapshot(newest.at, {}));
+      continue;
+    }
+    MR_CO_TRY(auto instance, make());
+    auto reader = SnapshotFileReader::open(std::move(newest.value), newest.at);
+    auto read = reader ? instance->restore(*reader, newest.at) : Result<>(reader.error());
+    if (read) co_return std::move(instance);
+    instance->drop(ErrorCode::coordinator_not_available, "");
+    if (read.error().code == Errc::unsupported) break;  // it has none any more
+    host_.log.warning("passed over a snapshot of an aggregate; more of its log is replayed",
+                      {{"partition", to_string(id())},
+                       {"offset", newest.at.value},
+                       {"error", to_string(read.error())}});
+  }
+  MR_CO_TRY(auto fresh, make());
+  co_return std::move(fresh);
+}
+
+Task<> AggregateRunner::replay(AggregateInstance& instance) {
+  auto& workers = host_.environment.workers();
+  CancelScope* scope = co_await this_scope();
+  const auto begin = [&](Offset from) {
+    return millrace::start(host_.shard, read_step(partition_, from, host_.codecs, workers), scope);
+  };
+  auto next = begin(instance.applied());
+  auto turn_began = host_.shard.now();
+  while (true) {
+    auto step = co_await next;
+    if (!step) co_return std::move(step).error();
+    if (step->batches.empty()) co_return {};
+    next = begin(step->next);
+    for (const auto& batch : step->batches) {
+      MR_CO_CHECK(instance.replay(batch));
+      if (host_.shard.now() - turn_began < turn_max) continue;
+      MR_CO_CHECK(co_await yield_turn(host_.shard));
+      turn_began = host_.shard.now();
+    }
+  }
+}
+
+// ---- snapshots ----
+
+bool AggregateRunner::take_snapshot(Offset& at, Buffer& file) {
+  auto made = instance_->snapshot();
+  if (made) {
+    at = instance_->applied();
+    file = *std::move(made);
+    return true;
+  }
+  if (made.error().code != Errc::unsupported) {
+    host_.log.error("an aggregate cannot be snapshotted",
+                    {{"partition", to_string(id())}, {"error", to_string(made.error())}});
+  }
+  return false;
+}
+
+void AggregateRunner::snapshot_due() {
+  if (snapshotting_ || !instance_) return;
+  Offset at;
+  Buffer file;
+  if (!take_snapshot(at, file)) return;
+  snapshotting_ = true;
+  spawn_held(host_.running, host_.shard, store_snapshot(shared_from_this(), at, std::move(file)),
+             "snapshot");
+}
+
+// What it holds must be there to stay.
+Task<> AggregateRunner::store_snapshot(std::shared_ptr<AggregateRunner> self, Offset at,
+                                       Buffer file) {
+  static_cast<void>(self);  // stays until this ends
+  auto stored = co_await partition_->reached(at);
+  if (stored) stored = co_await partition_->put_aggregate_snapshot(at, std::move(file));
+  snapshotting_ = false;
+  if (stored || stored.error().code == Errc::closed || stored.error().code == Errc::cancelled) {
+    co_return {};
+  }
+  host_.log.warning("a snapshot of an aggregate could not be stored; its next load replays more",
+                    {{"partition", to_string(id())}, {"error", to_string(stored.error())}});
+  co_return {};
+}
+
+}  // namespace millrace::kernel

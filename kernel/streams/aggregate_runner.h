@@ -1,0 +1,71 @@
+// The aggregate of one led partition: loaded when the partition is opened, from the newest snapshot
+// and the events behind it; loaded anew when it fails; dropped with the partition.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "kernel/streams/aggregate_instance.h"
+#include "kernel/streams/backoff.h"
+
+namespace millrace::kernel {
+
+/// [partition's shard]. Held by the shard's list and by what it has under way.
+class AggregateRunner final : public std::enable_shared_from_this<AggregateRunner>,
+                              public AggregateOwner {
+ public:
+  enum class State { loading, serving, failed, ended };
+
+  AggregateRunner(AggregateHost& host, AggregateFactory& factory, ShardState& shard,
+                  std::shared_ptr<Partition> partition);
+
+  /// Begins the first load.
+  void start();
+
+  /// Refused while it does not serve. Commands are decided in the order of these calls.
+  void command(std::string_view key, std::unique_ptr<Message> body, ReplyTo reply_to, Asker asker);
+  void query(std::string_view key, std::unique_ptr<Message> question, Asker asker);
+  void release(ReplyTo reply_to) noexcept;
+  void cluster_changed();
+
+  // AggregateOwner
+  void failed(Error why) override;
+  void snapshot_due() override;
+
+  State state() const noexcept { return state_; }
+  const TopicPartition& id() const noexcept { return partition_->id(); }
+
+  /// Takes no more calls, keeps what makes the next load fast, and drops it.
+  Task<> close();
+  /// The partition is gone: those who wait are told to look elsewhere.
+  void end();
+
+ private:
+  using Instance = std::shared_ptr<AggregateInstance>;
+
+  Task<> load(std::shared_ptr<AggregateRunner> self);
+  Task<Instance> load_once();
+  Task<Instance> restored();
+  Result<Instance> make();
+  Task<> replay(AggregateInstance& instance);
+  void load_later(const Error& why);
+  bool refuse(Asker& asker) const;
+  void drop(ErrorCode error, std::string_view detail);
+
+  Task<> store_snapshot(std::shared_ptr<AggregateRunner> self, Offset at, Buffer file);
+  bool take_snapshot(Offset& at, Buffer& file);
+
+  AggregateHost& host_;
+  AggregateFactory& factory_;
+  ShardState& shard_;
+  std::shared_ptr<Partition> partition_;
+  State state_ = State::loading;
+  std::string why_not_;  // it is not loaded
+  Instance instance_;
+  Backoff backoff_;
+  bool snapshotting_ = false;
+  CancelScope scope_;  // of loads
+};
+
+}  // namespace millrace::kernel

@@ -1,0 +1,106 @@
+#include "kernel/streams/broker_view.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernel/broker/config_sources.h"
+
+namespace millrace::kernel {
+
+namespace {
+
+bool same_replicas(const TopicState& a, const TopicState& b) {
+  return std::ranges::equal(a.partitions, b.partitions, {}, &PartitionState::replicas,
+                            &PartitionState::replicas);
+}
+
+bool same_topics(const ClusterState& a, const ClusterState& b) {
+  return std::ranges::equal(a.topics, b.topics, [](const auto& x, const auto& y) {
+    if (x.second == y.second) return true;
+    return x.second->id == y.second->id && x.first == y.first &&
+           same_replicas(*x.second, *y.second);
+  });
+}
+
+bool same_racks(const ClusterState& a, const ClusterState& b) {
+  return std::ranges::equal(a.brokers, b.brokers, [](const auto& x, const auto& y) {
+    return x.first == y.first && x.second.rack == y.second.rack;
+  });
+}
+
+}  // namespace
+
+const ClusterState* BrokerView::look() const {
+  const auto& now = shard_.cluster();
+  if (now == seen_) return seen_.get();
+  const auto before = std::exchange(seen_, now);
+  if (before && same_topics(*before, *now) && same_racks(*before, *now)) {
+    // Some are described anew, because their settings have changed; those that went are forgotten.
+    std::erase_if(described_, [&now](const auto& entry) {
+      const auto found = now->topics.find(entry.second.name);
+      return found == now->topics.end() || found->second.get() != entry.first;
+    });
+  } else {
+    described_.clear();
+    ++version_;
+  }
+  return seen_.get();
+}
+
+std::int64_t BrokerView::version() const noexcept {
+  look();
+  return version_;
+}
+
+const ClusterTopic* BrokerView::describe(const TopicState* topic) const {
+  if (!topic) return nullptr;
+  const auto [found, added] = described_.try_emplace(topic);
+  auto& described = found->second;
+  if (!added) return &described;
+  described.name = topic->name;
+  described.id = topic->id;
+  for (const auto& partition : topic->partitions) {
+    auto& racks = described.racks.emplace_back();
+    for (const auto replica : partition.replicas) {
+      const auto broker = seen_->brokers.find(replica);
+      if (broker == seen_->brokers.end() || broker->second.rack.empty()) continue;
+      racks.push_back(broker->second.rack);
+    }
+  }
+  return &described;
+}
+
+const ClusterTopic* BrokerView::find(std::string_view name) const {
+  const auto* cluster = look();
+  return cluster ? describe(cluster->find(name)) : nullptr;
+}
+
+const ClusterTopic* BrokerView::find(const Uuid& id) const {
+  const auto* cluster = look();
+  return cluster ? describe(cluster->find(TopicName{{}, id})) : nullptr;
+}
+
+std::vector<std::string_view> BrokerView::names() const {
+  std::vector<std::string_view> names;
+  const auto* cluster = look();
+  if (!cluster) return names;
+  names.reserve(cluster->topics.size());
+  for (const auto& [name, topic] : cluster->topics) names.emplace_back(name);
+  return names;
+}
+
+std::string BrokerView::setting(std::string_view name) const {
+  if (!settings_known_ || settings_of_ != shard_.cluster()) {
+    settings_known_ = true;
+    settings_of_ = shard_.cluster();
+    const ConfigSources sources(config_, settings_of_ ? *settings_of_ : ClusterState());
+    settings_.clear();
+    for (auto& entry : sources.describe_broker()) {
+      if (entry.value) settings_.emplace(std::move(entry.name), *std::move(entry.value));
+    }
+  }
+  const auto found = settings_.find(name);
+  return found == settings_.end() ? std::string() : found->second;
+}
+
+}  // namespace millrace::kernel

@@ -1,0 +1,32 @@
+// A part of an aggregate's log, read and opened, so that its shard has only to hand the events on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <millrace/batch.h>
+#include <millrace/payload.h>
+
+#include "kernel/partition/transaction_marker.h"
+
+namespace millrace::kernel {
+
+struct ReplayBatch {
+  /// Of formats V0 and V1 only the magic; their messages are in `legacy`.
+  BatchHeader header;
+  Buffer records;  ///< the record section of a V2 batch, not compressed
+  std::optional<TransactionMarker> marker;
+  std::vector<LegacyMessage> legacy;
+};
+
+struct ReplayStep {
+  std::vector<ReplayBatch> batches;
+  Offset next;  ///< the first offset behind them
+  std::uint64_t bytes = 0;
+};
+
+/// Reads files, checks every crc, decompresses. An error names the offset.  [a worker]
+Result<ReplayStep> open_step(const Payload& batches, Offset from, const Codecs& codecs);
+
+}  // namespace millrace::kernel
