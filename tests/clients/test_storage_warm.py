@@ -17,6 +17,8 @@ pytestmark = [pytest.mark.fault, pytest.mark.millrace]
 BYTES = 1 << 30
 VALUE_BYTES = 900_000
 PROGRAM_BYTES_MAX = 64 << 20
+FILE_SYSTEM_BYTES_MAX = 64 << 10
+"""Checkpoints are written meanwhile, and a new file may need a block of the disk's own maps."""
 
 
 @pytest.fixture
@@ -68,4 +70,4 @@ def test_a_gibibyte_is_read_back_without_the_disk_after_a_kill(broker):
             read += len(records)
             offset = last_offset(records) + 1
     assert read == count * len(batch)
-    assert bytes_from_disk(broker) - before == 0
+    assert bytes_from_disk(broker) - before <= FILE_SYSTEM_BYTES_MAX
