@@ -106,6 +106,7 @@ class Bench : public ::testing::Test {
 
   Factory factory;
   AggregateDriver driver;
+  bool log_is_bad = false;  ///< the test has put something into it that cannot be loaded
 };
 
 }  // namespace millrace::consumer_groups::testing
