@@ -167,6 +167,10 @@ class BlockingPool {
   virtual ~BlockingPool() = default;
   /// [any thread]
   virtual void submit(Job job) = 0;
+  /// A job that runs keeps its thread for long, perhaps for ever: another thread takes its place
+  /// until take_back(), which that job calls when it does come back.  [any thread]
+  virtual void lend() {}
+  virtual void take_back() {}
 };
 
 /// Runs `work`, which returns Result<T>, on the pool, and brings the result back to this shard.
