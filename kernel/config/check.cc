@@ -5,6 +5,7 @@
 #include "kernel/config/document.h"
 #include "kernel/config/kernel_options.h"
 #include "kernel/config/option_value.h"
+#include "kernel/config/stream_tables.h"
 #include "kernel/config/text.h"
 
 namespace millrace::kernel {
@@ -31,6 +32,7 @@ class Checker {
   LogSettings log();
   std::map<std::string, std::string> defaults(const MillraceOption* declared);
   std::vector<Settings::Instance> instances();
+  std::vector<Settings::Stream> streams(const std::vector<DeclaredStep>& steps);
 
  private:
   using Values = std::map<std::string, OptionValue, std::less<>>;
@@ -170,9 +172,8 @@ void Checker::check_tables() {
                              nearest_hint(name, known), "; tables are ", joined(known)));
     } else if (!is_table) {
       fail(entry.key, concat(name, " is a table: write [", name, "] and its keys below"));
-    } else if (name == tables::stream || name == tables::cluster) {
-      fail(entry.key, concat("[", name, "] is reserved: this version has no ",
-                             name == tables::stream ? "streams" : "cluster of brokers"));
+    } else if (name == tables::cluster) {
+      fail(entry.key, concat("[", name, "] is reserved: this version has no cluster of brokers"));
     }
   }
   read(top(tables::plugins), tables::plugins, plugins_options(), {}, {});
@@ -343,10 +344,20 @@ OperatorSettings Checker::operators() {
           .snapshot_bytes = static_cast<std::uint64_t>(options.integer("snapshot_bytes"))};
 }
 
+std::vector<Settings::Stream> Checker::streams(const std::vector<DeclaredStep>& steps) {
+  const auto read_table = [this](const ConfigTable& table, const std::string& name,
+                                 const MillraceOption* declared,
+                                 const std::vector<std::string>& others, const ConfigPlace& place) {
+    return read(table, name, declared, others, place);
+  };
+  return check_streams(top(tables::stream), steps, read_table, errors_);
+}
+
 }  // namespace
 
 std::expected<Settings, ConfigErrors> Config::check(const std::vector<DeclaredPlugin>& plugins,
-                                                    const MillraceOption* defaults) const {
+                                                    const MillraceOption* defaults,
+                                                    const std::vector<DeclaredStep>& steps) const {
   Checker checker(*root_, plugins);
   checker.check_tables();
   checker.check_plugin_names();
@@ -358,6 +369,7 @@ std::expected<Settings, ConfigErrors> Config::check(const std::vector<DeclaredPl
   settings.operators = checker.operators();
   settings.defaults = checker.defaults(defaults);
   settings.instances = checker.instances();
+  settings.streams = checker.streams(steps);
   settings.facts = checker.facts();
   if (checker.errors().empty()) return settings;
   sort_by_place(checker.errors());

@@ -11,6 +11,7 @@
 #include "kernel/config/document.h"
 #include "kernel/config/kernel_options.h"
 #include "kernel/config/option_value.h"
+#include "kernel/config/stream_tables.h"
 
 namespace millrace::kernel {
 
@@ -188,6 +189,11 @@ std::vector<PluginRequest> Config::plugins(const std::vector<std::string>& codec
   add_chosen(requests, *root_, tables::operators, operators_options(), services);
   add_transports(requests, *root_);
   return requests;
+}
+
+std::vector<StepRequest> Config::stream_steps() const {
+  const auto* streams = root_->table(tables::stream);
+  return streams == nullptr ? std::vector<StepRequest>() : requested_steps(*streams);
 }
 
 }  // namespace millrace::kernel

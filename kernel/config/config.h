@@ -24,6 +24,7 @@
 #include <millrace/operations.h>
 #include <millrace/options.h>
 #include <millrace/result.h>
+#include <millrace/streams.h>
 
 namespace millrace::kernel {
 
@@ -65,6 +66,17 @@ struct DeclaredPlugin {
   const MillraceOption* options = nullptr;
 };
 
+/// The operator of one step of a stream.
+struct StepRequest {
+  std::string stream;
+  std::size_t step_at = 0;
+  PluginRequest plugin;
+};
+struct DeclaredStep {
+  StepRequest request;
+  const MillraceOption* options = nullptr;  ///< as of DeclaredPlugin
+};
+
 struct BrokerSettings {
   std::int32_t id = 0;
   std::string data;
@@ -90,11 +102,17 @@ struct Settings {
     PluginRequest request;
     Options options;
   };
+  struct Stream {
+    StreamSpec spec;
+    std::vector<Options> options;  ///< by step, defaults filled in
+    ConfigPlace place;
+  };
   BrokerSettings broker;
   LogSettings log;
   OperatorSettings operators;
   std::map<std::string, std::string> defaults;  ///< what `[defaults]` sets, under Kafka's names
   std::vector<Instance> instances;              ///< in the order of the declared plugins
+  std::vector<Stream> streams;                  ///< by name
   std::vector<SettingFact> facts;               ///< every option with its source, by key
 };
 
@@ -123,10 +141,14 @@ class Config {
   /// Whether `operators.plugins` chooses: then nobody need look for services.
   bool chooses_operators() const;
 
+  /// The operators that the steps of streams name.
+  std::vector<StepRequest> stream_steps() const;
+
   /// Checks every key of every table. `defaults` is the table of what `[defaults]` may hold. Lists
   /// end with a null name.
   std::expected<Settings, ConfigErrors> check(const std::vector<DeclaredPlugin>& plugins,
-                                              const MillraceOption* defaults) const;
+                                              const MillraceOption* defaults,
+                                              const std::vector<DeclaredStep>& steps = {}) const;
 
  private:
   explicit Config(std::shared_ptr<const ConfigTable> root) : root_(std::move(root)) {}

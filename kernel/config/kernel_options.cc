@@ -90,6 +90,38 @@ constexpr MillraceOption storage_table[] = {
 constexpr MillraceOption transport_table[] = {
     text("plugin", nullptr, nullptr, "The transport plugin; not set: the table's own NAME."),
     end_of_list};
+constexpr MillraceOption required(MillraceOption option) {
+  option.flags |= MILLRACE_OPTION_REQUIRED;
+  return option;
+}
+constexpr std::int64_t stream_timeout_ms_max = 3'600'000;
+constexpr MillraceOption stream_table[] = {
+    required(texts("sources", nullptr,
+                   "Topics to read; partition N of all of them is one task, with its own state.")),
+    text("sink", "", nullptr,
+         "Topic of what the last step emits; not set: only what names a topic of its own is kept."),
+    text("guarantee", "at-least-once", "at-least-once|exactly-once",
+         "Keyed state is exact; outputs may repeat after a crash. exactly-once is not there yet."),
+    text("from", "earliest", "earliest|latest",
+         "Where the stream begins that has no position yet."),
+    text(
+        "on-error", "stop", "stop|skip|dead-letter",
+        "What becomes of a record that an operator fails on: the stream stops, goes on without it, "
+        "or writes it to dead-letter."),
+    text("dead-letter", "", nullptr,
+         "Topic of records that failed; their headers have cause, topic, partition and offset."),
+    integer("memory", "bytes", "268435456", memory_bytes_min, memory_bytes_max,
+            "State and pending output, all tasks together; beyond it the stream stops."),
+    integer("timeout", "ms", "30000", 1, stream_timeout_ms_max,
+            "An operator that takes longer for a record stops the stream; another thread takes the "
+            "place of its own."),
+    end_of_list};
+constexpr MillraceOption stream_step_table[] = {
+    required(text("operator", nullptr, nullptr,
+                  "NAME of operators/NAME.so; its options stand beside it.")),
+    text("name", nullptr, nullptr,
+         "The step's own name, under which its state is kept; not set: that of the operator."),
+    end_of_list};
 
 }  // namespace
 
@@ -102,5 +134,7 @@ const MillraceOption* operators_options() noexcept { return operators_table; }
 const MillraceOption* coordination_options() noexcept { return coordination_table; }
 const MillraceOption* storage_options() noexcept { return storage_table; }
 const MillraceOption* transport_options() noexcept { return transport_table; }
+const MillraceOption* stream_options() noexcept { return stream_table; }
+const MillraceOption* stream_step_options() noexcept { return stream_step_table; }
 
 }  // namespace millrace::kernel

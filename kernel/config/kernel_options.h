@@ -32,5 +32,8 @@ const MillraceOption* operators_options() noexcept;
 const MillraceOption* coordination_options() noexcept;
 const MillraceOption* storage_options() noexcept;
 const MillraceOption* transport_options() noexcept;
+/// [stream.NAME], and what every entry of its `steps` has beside the operator's options.
+const MillraceOption* stream_options() noexcept;
+const MillraceOption* stream_step_options() noexcept;
 
 }  // namespace millrace::kernel

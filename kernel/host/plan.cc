@@ -114,6 +114,34 @@ std::vector<DeclaredPlugin> declared(const std::vector<Candidate>& candidates) {
   return result;
 }
 
+/// What the steps of streams need, in the order of `requests`.
+std::vector<std::optional<PluginLibrary>> load_steps(const std::vector<StepRequest>& requests,
+                                                     const PluginFiles& files,
+                                                     ConfigErrors& errors) {
+  std::vector<PluginRequest> plugins;
+  for (const auto& request : requests) plugins.push_back(request.plugin);
+  std::vector<std::optional<PluginLibrary>> libraries;
+  for (auto& [request, library] : load_all(plugins, files, errors)) {
+    libraries.push_back(std::move(library));
+  }
+  return libraries;
+}
+
+/// Once everything is right: each step of `streams` has its library, in the same order.
+std::vector<PlannedStream> planned(std::vector<Settings::Stream> streams,
+                                   std::vector<std::optional<PluginLibrary>> libraries) {
+  std::vector<PlannedStream> result;
+  auto library = libraries.begin();
+  for (auto& stream : streams) {
+    auto& planned =
+        result.emplace_back(PlannedStream{std::move(stream.spec), {}, to_string(stream.place)});
+    for (auto& options : stream.options) {
+      planned.steps.push_back({**library++, std::move(options)});
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 std::expected<Plan, ConfigErrors> make_plan(const Config& config, const MillraceOption* defaults) {
@@ -125,7 +153,15 @@ std::expected<Plan, ConfigErrors> make_plan(const Config& config, const Millrace
   refuse_shared_ids(candidates, errors);
   candidates = ordered(std::move(candidates), errors);
 
-  auto settings = config.check(declared(candidates), defaults);
+  const auto step_requests = config.stream_steps();
+  auto step_libraries = load_steps(step_requests, files, errors);
+  std::vector<DeclaredStep> steps;
+  for (std::size_t at = 0; at < step_requests.size(); ++at) {
+    const auto& library = step_libraries[at];
+    steps.push_back({step_requests[at], library ? library->descriptor->options : nullptr});
+  }
+
+  auto settings = config.check(declared(candidates), defaults, steps);
   if (!settings) errors.insert(errors.end(), settings.error().begin(), settings.error().end());
   if (!errors.empty()) {
     sort_by_place(errors);
@@ -137,6 +173,8 @@ std::expected<Plan, ConfigErrors> make_plan(const Config& config, const Millrace
             .operators = settings->operators,
             .defaults = std::move(settings->defaults),
             .plugins = {},
+            .streams = planned(std::move(settings->streams), std::move(step_libraries)),
+            .plugin_folders = config.plugin_folders(),
             .settings = std::move(settings->facts)};
   for (std::size_t at = 0; at < candidates.size(); ++at) {
     plan.plugins.push_back({std::move(candidates[at].request), *std::move(candidates[at].library),

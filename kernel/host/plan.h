@@ -18,13 +18,26 @@ struct PlannedPlugin {
   Options options;
 };
 
+/// A stream whose operators are mapped, and their options checked.
+struct PlannedStream {
+  struct Step {
+    PluginLibrary library;
+    Options options;
+  };
+  StreamSpec spec;
+  std::vector<Step> steps;  ///< as in `spec`
+  std::string declared_in;  ///< "FILE:LINE:COLUMN"
+};
+
 struct Plan {
   BrokerSettings broker;
   LogSettings log;
   OperatorSettings operators;
   std::map<std::string, std::string> defaults;
   std::vector<PlannedPlugin> plugins;  ///< in the order in which they start
-  std::vector<SettingFact> settings;   ///< every option with its source, by key
+  std::vector<PlannedStream> streams;  ///< by name
+  std::vector<std::string> plugin_folders;
+  std::vector<SettingFact> settings;  ///< every option with its source, by key
 };
 
 /// All that is wrong in one go: plugins that are missing or refused, services that nobody provides,

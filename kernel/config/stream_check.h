@@ -1,0 +1,24 @@
+// What a stream's declaration must say to make sense, wherever it was written.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <millrace/streams.h>
+
+namespace millrace::kernel {
+
+/// `key` is the member as TOML has it ("dead-letter"), or "operator" or "name" of a step.
+struct StreamFault {
+  std::string key;
+  std::optional<std::size_t> step_at;
+  std::string message;
+};
+
+/// Everything that is wrong but the steps' own options. Gives steps the names that they have by
+/// default.
+std::vector<StreamFault> check_stream(StreamSpec& spec);
+
+}  // namespace millrace::kernel
