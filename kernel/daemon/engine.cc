@@ -4,16 +4,39 @@
 #include <ranges>
 
 #include "kernel/broker/broker.h"
+#include "kernel/broker/config_sources.h"
+#include "kernel/streams/aggregate_router.h"
+#include "kernel/streams/stream_service.h"
 
 namespace millrace::kernel {
+
+namespace {
+
+using HostSettings = std::map<std::string, std::string, std::less<>>;
+
+// What Host::setting() answers: settings of a broker as they are written, or by default.
+HostSettings host_settings(const Plan& plan) {
+  const BrokerConfig config{.id = plan.broker.id,
+                            .rack = plan.broker.rack,
+                            .data = plan.broker.data,
+                            .defaults = plan.defaults};
+  HostSettings settings;
+  for (auto& entry : ConfigSources(config, ClusterState()).describe_broker()) {
+    if (entry.value) settings.emplace(std::move(entry.name), *std::move(entry.value));
+  }
+  settings.insert_or_assign("broker.id", std::to_string(plan.broker.id));
+  settings.insert_or_assign("broker.data", plan.broker.data);
+  return settings;
+}
+
+}  // namespace
 
 Engine::Engine(Plan plan, HostServices services, StderrLog* log)
     : plan_(std::move(plan)),
       services_(services),
       log_(services.log, "broker"),
       operations_(std::move(plan_.settings), log) {
-  std::map<std::string, std::string, std::less<>> settings{
-      {"broker.id", std::to_string(plan_.broker.id)}, {"broker.data", plan_.broker.data}};
+  auto settings = host_settings(plan_);
   plugins_ = std::make_unique<PluginHost>(std::move(plan_.plugins), std::move(settings), services_);
 }
 
@@ -57,6 +80,8 @@ Task<> Engine::start_steps() {
   MR_CO_CHECK(co_await broker_->open());
 
   step_ = Step::plugins;
+  MR_CO_CHECK(co_await start_operators());
+  make_streams();
   MR_CO_CHECK(plugins_->start("transport"));
   log_plugins("transport");
   tell_plugins();
@@ -64,9 +89,58 @@ Task<> Engine::start_steps() {
   step_ = Step::listen;
   MR_CO_CHECK(co_await listen());
   MR_CO_CHECK(co_await broker_->announce(endpoints_));
+  MR_CO_CHECK(co_await streams_->open());
   step_ = Step::running;
   operations_.set_state(Operations::State::serving);
   co_return {};
+}
+
+Task<> Engine::start_operators() {
+  MR_CO_CHECK(plugins_->start("operators"));
+  log_plugins("operators");
+  aggregates_ = std::make_unique<AggregateRouter>(*broker_, plan_.operators);
+  for (const auto& [plugin, factory] : plugins_->aggregates()) {
+    MR_CO_CHECK(aggregates_->add(*factory, plugin));
+  }
+  MR_CO_CHECK(co_await aggregates_->open());
+  broker_->offer<Aggregates>(*aggregates_);
+  for (const auto& [plugin, extension] : plugins_->extensions(service_provider_id)) {
+    MR_CO_CHECK(connect(*static_cast<ServiceProvider*>(extension), plugin));
+  }
+  co_return {};
+}
+
+void Engine::make_streams() {
+  streams_ = std::make_unique<StreamService>(StreamParts{.environment = services_.environment,
+                                                         .broker = *broker_,
+                                                         .partitions = broker_->partitions(),
+                                                         .coordination = plugins_->coordination(),
+                                                         .codecs = plugins_->codecs(),
+                                                         .log = services_.log,
+                                                         .metrics = services_.metrics,
+                                                         .files = PluginFiles(plan_.plugin_folders),
+                                                         .settings = host_settings(plan_),
+                                                         .data = broker_->config().data},
+                                             std::move(plan_.streams));
+  broker_->offer<Streams>(*streams_);
+}
+
+// Nothing that a plugin throws passes this.
+Result<> Engine::connect(ServiceProvider& provider, std::string_view plugin) {
+  const auto failed = [plugin](Errc code, std::string_view why) {
+    return Error{code,
+                 std::string(plugin) + ": its service cannot be offered: " + std::string(why)};
+  };
+  try {
+    auto connected = provider.connect(*broker_);
+    if (!connected) return failed(connected.error().code, connected.error().detail);
+  } catch (const std::exception& thrown) {
+    return failed(Errc::internal, std::string("it threw: ") + thrown.what());
+  } catch (...) {
+    return failed(Errc::internal, "it threw");
+  }
+  broker_->offer_all_of(provider);
+  return {};
 }
 
 Task<> Engine::listen() {
@@ -98,17 +172,29 @@ Task<> Engine::stop(Duration grace) {
   const auto keep = [&first_failure](Result<> result) {
     if (!result && first_failure) first_failure = std::move(result);
   };
+  // First, so that requests which wait for an aggregate are answered, and transports can end.
+  if (aggregates_ && broker_open_) {
+    auto closed = co_await aggregates_->close();
+    keep(std::move(closed));
+  }
   for (auto* transport : std::views::reverse(listening_)) {
     auto stopped = co_await transport->stop(grace);
     keep(std::move(stopped));
   }
   listening_.clear();
   plugins_->stop("transport");
+  if (streams_ && broker_open_) {
+    auto closed = co_await streams_->close();
+    keep(std::move(closed));
+  }
+  plugins_->stop("operators");
   if (broker_open_) {
     broker_open_ = false;
     auto closed = co_await broker_->close();
     keep(std::move(closed));
   }
+  streams_.reset();
+  aggregates_.reset();
   plugins_->stop();
   co_return first_failure;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <millrace/aggregates.h>
 #include <millrace/environment.h>
 #include <millrace/observe.h>
 #include <millrace/transport.h>
@@ -16,8 +17,10 @@
 
 namespace millrace::kernel {
 
+class AggregateRouter;
 class KernelBroker;
 class StderrLog;
+class StreamService;
 
 /// [control thread]
 class Engine {
@@ -44,6 +47,9 @@ class Engine {
 
  private:
   Task<> start_steps();
+  Task<> start_operators();
+  Result<> connect(ServiceProvider& provider, std::string_view plugin);
+  void make_streams();
   Task<> listen();
   void log_plugins(std::string_view kind) const;
   void tell_plugins();
@@ -55,6 +61,8 @@ class Engine {
   Step step_ = Step::plugins;
   std::unique_ptr<PluginHost> plugins_;
   std::unique_ptr<KernelBroker> broker_;
+  std::unique_ptr<AggregateRouter> aggregates_;
+  std::unique_ptr<StreamService> streams_;
   bool broker_open_ = false;
   std::vector<Transport*> listening_;
   std::vector<Endpoint> endpoints_;

@@ -1,0 +1,133 @@
+#include "kernel/streams/operator_plugin.h"
+
+#include <exception>
+
+#include <millrace/aggregate.h>
+#include <millrace/coordination.h>
+#include <millrace/storage.h>
+#include <millrace/transport.h>
+
+#include "kernel/config/text.h"
+
+namespace millrace::kernel {
+
+namespace {
+
+class StepHost final : public Host {
+ public:
+  StepHost(std::string instance, Options options,
+           std::map<std::string, std::string, std::less<>> settings, HostServices services)
+      : instance_(std::move(instance)),
+        options_(std::move(options)),
+        settings_(std::move(settings)),
+        services_(services),
+        log_(services.log, concat("stream.", instance_)) {}
+
+  std::string_view instance() const noexcept override { return instance_; }
+  const Options& options() const noexcept override { return options_; }
+  Environment& environment() noexcept override { return services_.environment; }
+  const Log& log() const noexcept override { return log_; }
+  Metrics& metrics() noexcept override { return services_.metrics; }
+  std::string_view setting(std::string_view name) const noexcept override {
+    const auto found = settings_.find(name);
+    return found == settings_.end() ? std::string_view{} : found->second;
+  }
+
+ private:
+  std::string instance_;
+  Options options_;
+  std::map<std::string, std::string, std::less<>> settings_;
+  HostServices services_;
+  Log log_;
+};
+
+/// Takes the one factory of a step.
+class StepRegistrar final : public Registrar {
+ public:
+  Result<> add(std::unique_ptr<Codec>) override { return other("a codec"); }
+  Result<> add(std::unique_ptr<Storage>) override { return other("a storage"); }
+  Result<> add(std::unique_ptr<Coordination>) override { return other("a coordination"); }
+  Result<> add(std::unique_ptr<Transport>) override { return other("a transport"); }
+  Result<> add(std::unique_ptr<AggregateFactory>) override { return other("an aggregate"); }
+  Result<> add(std::unique_ptr<OperatorFactory> object) override {
+    if (!object) return Error{Errc::invalid_argument, "registers a null operator factory"};
+    if (factory) return Error{Errc::invalid_argument, "registers a second operator factory"};
+    factory = std::move(object);
+    return {};
+  }
+
+  std::unique_ptr<OperatorFactory> factory;
+
+ private:
+  static Error other(std::string_view what) {
+    return {Errc::invalid_argument, concat("is a step of a stream and registers ", what)};
+  }
+};
+
+template <class F>
+auto without_exceptions(F call) noexcept -> decltype(call()) {
+  try {
+    return call();
+  } catch (const std::exception& thrown) {
+    return Error{Errc::internal, concat("it threw: ", thrown.what())};
+  } catch (...) {
+    return Error{Errc::internal, "it threw something that is not a std::exception"};
+  }
+}
+
+}  // namespace
+
+// In the order of creation.
+struct OperatorPlugin::Parts {
+  Parts(PluginLibrary of, Options options, std::string instance,
+        std::map<std::string, std::string, std::less<>> settings, HostServices services)
+      : library(std::move(of)),
+        host(std::move(instance), std::move(options), std::move(settings), services),
+        plugin(nullptr, library.descriptor->destroy) {}
+
+  Error failed(Errc code, std::string_view reason) const {
+    return {code, concat(library.path, ": ", library.descriptor->id, " (", host.instance(),
+                         "): ", reason)};
+  }
+
+  PluginLibrary library;
+  StepHost host;
+  std::unique_ptr<Plugin, void (*)(Plugin*) noexcept> plugin;
+  StepRegistrar registered;
+};
+
+OperatorPlugin::OperatorPlugin(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+OperatorPlugin::~OperatorPlugin() = default;
+
+const PluginLibrary& OperatorPlugin::library() const noexcept { return parts_->library; }
+
+Result<std::shared_ptr<OperatorPlugin>> OperatorPlugin::start(
+    const PluginLibrary& library, Options options, std::string instance,
+    std::map<std::string, std::string, std::less<>> settings, HostServices services) {
+  auto parts = std::make_unique<Parts>(library, std::move(options), std::move(instance),
+                                       std::move(settings), services);
+  auto& [of, host, plugin, registered] = *parts;
+  plugin.reset(of.descriptor->create());
+  if (!plugin) {
+    return parts->failed(Errc::internal, "create() returned null: its constructor has failed");
+  }
+  const auto started = without_exceptions([&] { return plugin->start(registered, host); });
+  if (!started) {
+    return parts->failed(started.error().code, "start() failed: " + started.error().detail);
+  }
+  if (!registered.factory) {
+    return parts->failed(Errc::invalid_argument,
+                         "it registers no operator: it cannot be a step of a stream");
+  }
+  return std::shared_ptr<OperatorPlugin>(new OperatorPlugin(std::move(parts)));
+}
+
+Result<std::unique_ptr<Operator>> OperatorPlugin::make() {
+  const OperatorSetup setup{parts_->host.options(), parts_->host.log()};
+  auto made = without_exceptions([&] { return parts_->registered.factory->make(setup); });
+  if (!made) return parts_->failed(made.error().code, made.error().detail);
+  if (!*made) return parts_->failed(Errc::internal, "make() returned null");
+  return made;
+}
+
+}  // namespace millrace::kernel

@@ -1,0 +1,31 @@
+// What all streams of a broker use and do not own; outlives them.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include <millrace/broker.h>
+#include <millrace/codec.h>
+#include <millrace/coordination.h>
+#include <millrace/environment.h>
+#include <millrace/observe.h>
+
+#include "kernel/broker/partitions.h"
+#include "kernel/host/plugin_files.h"
+
+namespace millrace::kernel {
+
+struct StreamParts {
+  Environment& environment;
+  Broker& broker;
+  PartitionMap& partitions;
+  Coordination& coordination;
+  Codecs codecs;
+  LogSink& log;
+  Metrics& metrics;
+  PluginFiles files;
+  std::map<std::string, std::string, std::less<>> settings;  ///< what Host::setting() answers
+  std::string data;  ///< the data directory: private copies of plugin files are in it
+};
+
+}  // namespace millrace::kernel

@@ -1,0 +1,225 @@
+#include "kernel/streams/stream_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernel/config/text.h"
+#include "kernel/streams/operator_file.h"
+#include "kernel/streams/watchdog.h"
+
+namespace millrace::kernel {
+
+namespace {
+
+constexpr std::string_view of_admin = "admin";
+
+const Duration load_limit = std::chrono::seconds(30);
+
+}  // namespace
+
+StreamService::StreamService(StreamParts parts, std::vector<PlannedStream> configured)
+    : parts_(std::move(parts)),
+      configured_(std::move(configured)),
+      store_(parts_.coordination),
+      log_(parts_.log, "stream") {}
+
+StreamService::~StreamService() = default;
+
+Task<> StreamService::open() {
+  MR_CO_TRY(auto stored, co_await store_.read());
+  auto make = [this, stored = std::move(stored)] { return start_all(stored); };
+  co_return co_await run_on(home(), std::move(make));
+}
+
+Task<> StreamService::close() {
+  auto make = [this] { return close_all(); };
+  co_return co_await run_on(home(), std::move(make));
+}
+
+Task<> StreamService::start_all(StoredStreams stored) {
+  open_ = true;
+  for (auto& planned : configured_) {
+    const auto name = planned.spec.name;
+    auto& runner = streams_[name];
+    runner = std::make_unique<StreamRunner>(parts_, std::move(planned));
+    if (stored.stopped.contains(name)) {
+      log_.info("the stream was stopped, and stays so", {{"stream", name}});
+    } else {
+      runner->start();
+    }
+  }
+  configured_.clear();
+  for (auto& spec : stored.specs) {
+    if (const auto found = streams_.find(spec.name); found != streams_.end()) {
+      log_.warning(
+          "a stream was declared over the admin API and is in the configuration, which wins",
+          {{"stream", spec.name}, {"declared_in", found->second->declared_in()}});
+      continue;
+    }
+    const auto name = spec.name;
+    const auto started = co_await start_stored(std::move(spec), stored.stopped.contains(name));
+    if (started) continue;
+    log_.error("a stream that was declared over the admin API cannot be started",
+               {{"stream", name}, {"error", to_string(started.error())}});
+  }
+  co_return {};
+}
+
+Task<> StreamService::start_stored(StreamSpec spec, bool stopped) {
+  auto work = [spec = std::move(spec), files = parts_.files] { return plan_stream(spec, files); };
+  auto planning = run_watched(parts_.environment, load_limit, std::move(work));
+  MR_CO_TRY(auto planned, co_await std::move(planning));
+  planned.declared_in = of_admin;
+  auto& runner = streams_[planned.spec.name];
+  runner = std::make_unique<StreamRunner>(parts_, std::move(planned));
+  if (!stopped) runner->start();
+  co_return {};
+}
+
+Task<> StreamService::close_all() {
+  open_ = false;
+  MR_CO_TRY(const auto held, co_await changes_.lock());
+  std::vector<Pending<>> closing;
+  for (const auto& [name, runner] : streams_) {
+    closing.push_back(millrace::start(home(), runner->close()));
+  }
+  Result<> first_failure;
+  for (auto& one : closing) {
+    auto closed = co_await std::move(one);
+    if (!closed && first_failure) first_failure = std::move(closed);
+  }
+  streams_.clear();
+  co_return first_failure;
+}
+
+Result<StreamRunner*> StreamService::find(const std::string& name) {
+  if (!open_) return Error{Errc::closed, "the broker is starting or stopping"};
+  const auto found = streams_.find(name);
+  if (found == streams_.end()) {
+    return Error{Errc::not_found, concat("there is no stream ", name)};
+  }
+  return found->second.get();
+}
+
+Result<StreamRunner*> StreamService::find_own(const std::string& name, std::string_view what) {
+  MR_TRY(auto* runner, find(name));
+  if (runner->declared_in() == of_admin) return runner;
+  return Error{Errc::conflict, concat("stream ", name, " is declared in ", runner->declared_in(),
+                                      ": ", what, " it there")};
+}
+
+Task<std::vector<StreamFact>> StreamService::list() {
+  auto make = [this] { return list_here(); };
+  co_return co_await run_on(home(), std::move(make));
+}
+Task<StreamFact> StreamService::describe(std::string name) {
+  auto make = [this, name = std::move(name)] { return describe_here(name); };
+  co_return co_await run_on(home(), std::move(make));
+}
+Task<> StreamService::create(StreamSpec spec) {
+  auto make = [this, spec = std::move(spec)] { return create_here(spec); };
+  co_return co_await run_on(home(), std::move(make));
+}
+Task<> StreamService::remove(std::string name) {
+  auto make = [this, name = std::move(name)] { return remove_here(name); };
+  co_return co_await run_on(home(), std::move(make));
+}
+Task<> StreamService::stop(std::string name) {
+  auto make = [this, name = std::move(name)] { return stop_here(name, true); };
+  co_return co_await run_on(home(), std::move(make));
+}
+Task<> StreamService::start(std::string name) {
+  auto make = [this, name = std::move(name)] { return stop_here(name, false); };
+  co_return co_await run_on(home(), std::move(make));
+}
+Task<> StreamService::replace(std::string name, std::string step, std::string file) {
+  auto make = [this, name = std::move(name), step = std::move(step), file = std::move(file)] {
+    return replace_here(name, step, file);
+  };
+  co_return co_await run_on(home(), std::move(make));
+}
+
+Task<std::vector<StreamFact>> StreamService::list_here() {
+  std::vector<StreamFact> facts;
+  for (const auto& [name, runner] : streams_) facts.push_back(runner->fact());
+  co_return std::move(facts);
+}
+
+Task<StreamFact> StreamService::describe_here(std::string name) {
+  MR_CO_TRY(const auto* runner, find(name));
+  co_return runner->fact();
+}
+
+Task<> StreamService::create_here(StreamSpec spec) {
+  MR_CO_TRY(const auto held, co_await changes_.lock());
+  if (!open_) co_return Error{Errc::closed, "the broker is starting or stopping"};
+  if (streams_.contains(spec.name)) {
+    co_return Error{Errc::conflict, concat("there is a stream ", spec.name, " already")};
+  }
+  for (auto& step : spec.steps) step.file.clear();
+  auto work = [spec, files = parts_.files] { return plan_stream(spec, files); };
+  auto planning = run_watched(parts_.environment, load_limit, std::move(work));
+  MR_CO_TRY(auto planned, co_await std::move(planning));
+  // What was stopped under this name before is another stream.
+  auto forget = [this, name = spec.name] { return store_.set_stopped(name, false); };
+  MR_CO_CHECK(co_await on_control(std::move(forget)));
+  auto put = [this, wanted = planned.spec] { return store_.put(wanted, true); };
+  MR_CO_CHECK(co_await on_control(std::move(put)));
+  planned.declared_in = of_admin;
+  auto& runner = streams_[planned.spec.name];
+  runner = std::make_unique<StreamRunner>(parts_, std::move(planned));
+  runner->start();
+  co_return {};
+}
+
+Task<> StreamService::remove_here(std::string name) {
+  MR_CO_TRY(const auto held, co_await changes_.lock());
+  MR_CO_TRY(auto* runner, find_own(name, "remove"));
+  auto forget = [this, name] { return store_.remove(name); };
+  MR_CO_CHECK(co_await on_control(std::move(forget)));
+  MR_CO_CHECK(co_await runner->close());
+  streams_.erase(name);
+  co_return {};
+}
+
+Task<> StreamService::stop_here(std::string name, bool stopped) {
+  MR_CO_TRY(const auto held, co_await changes_.lock());
+  MR_CO_TRY(auto* runner, find(name));
+  auto keep = [this, name, stopped] { return store_.set_stopped(name, stopped); };
+  MR_CO_CHECK(co_await on_control(std::move(keep)));
+  if (stopped) co_return co_await runner->stop();
+  runner->start();
+  co_return {};
+}
+
+Task<> StreamService::replace_here(std::string name, std::string step, std::string file) {
+  MR_CO_TRY(const auto held, co_await changes_.lock());
+  MR_CO_TRY(auto* runner, find(name));
+  const auto& steps = runner->spec().steps;
+  const auto found = std::ranges::find(steps, step, &StreamStep::name);
+  if (found == steps.end()) {
+    std::vector<std::string> names;
+    for (const auto& one : steps) names.push_back(one.name);
+    co_return Error{Errc::not_found,
+                    concat("stream ", name, " has no step ", step, nearest_hint(step, names),
+                           "; steps are ", joined(names))};
+  }
+  const auto step_at = static_cast<std::size_t>(found - steps.begin());
+  auto work = [file, data = parts_.data, &files = parts_.environment.files()] {
+    return load_private_copy(files, file, data);
+  };
+  auto loading = run_watched(parts_.environment, load_limit, std::move(work));
+  MR_CO_TRY(auto library, co_await std::move(loading));
+  const auto path = library.path;
+  MR_CO_CHECK(co_await runner->replace(step_at, std::move(library), path));
+  log_.info("an operator was replaced", {{"stream", name}, {"step", step}, {"path", path}});
+  if (runner->declared_in() != of_admin) {
+    log_.info("the configuration names the operator of the next start",
+              {{"stream", name}, {"declared_in", runner->declared_in()}});
+    co_return {};
+  }
+  auto put = [this, spec = runner->spec()] { return store_.put(spec, true); };
+  co_return co_await on_control(std::move(put));
+}
+
+}  // namespace millrace::kernel

@@ -1,0 +1,66 @@
+// All streams of this broker: what Broker::service<Streams>() answers.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <millrace/streams.h>
+
+#include "kernel/streams/stream_parts.h"
+#include "kernel/streams/stream_runner.h"
+#include "kernel/streams/stream_store.h"
+
+namespace millrace::kernel {
+
+/// Its state is the first data shard's; calls of others go there.
+class StreamService final : public Streams {
+ public:
+  /// `configured`: what the configuration declares. Over one of the same name in coordination it
+  /// wins.
+  StreamService(StreamParts parts, std::vector<PlannedStream> configured);
+  ~StreamService() override;
+
+  /// Reads what is stored, and starts what is not stopped. The broker serves.  [control thread]
+  Task<> open();
+  /// Every stream commits what it has begun.  [control thread]
+  Task<> close();
+
+  Task<std::vector<StreamFact>> list() override;
+  Task<StreamFact> describe(std::string name) override;
+  Task<> create(StreamSpec spec) override;
+  Task<> remove(std::string name) override;
+  Task<> stop(std::string name) override;
+  Task<> start(std::string name) override;
+  Task<> replace(std::string name, std::string step, std::string file) override;
+
+ private:
+  // [home]
+  Task<> start_all(StoredStreams stored);
+  Task<> start_stored(StreamSpec spec, bool stopped);
+  Task<> close_all();
+  Task<std::vector<StreamFact>> list_here();
+  Task<StreamFact> describe_here(std::string name);
+  Task<> create_here(StreamSpec spec);
+  Task<> remove_here(std::string name);
+  Task<> stop_here(std::string name, bool stopped);
+  Task<> replace_here(std::string name, std::string step, std::string file);
+  Result<StreamRunner*> find(const std::string& name);
+  Result<StreamRunner*> find_own(const std::string& name, std::string_view what);
+  template <class F>
+  auto on_control(F make) {
+    return run_on(parts_.environment.control(), std::move(make));
+  }
+  Shard& home() noexcept { return *parts_.environment.shards().front(); }
+
+  StreamParts parts_;
+  std::vector<PlannedStream> configured_;
+  StreamStore store_;  // [control thread]
+  Log log_;
+  Mutex changes_;  // one at a time
+  bool open_ = false;
+  std::map<std::string, std::unique_ptr<StreamRunner>, std::less<>> streams_;
+};
+
+}  // namespace millrace::kernel

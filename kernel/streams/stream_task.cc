@@ -1,0 +1,315 @@
+// A task's life and its turns.
+#include "kernel/streams/stream_task.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "kernel/config/text.h"
+#include "kernel/streams/watchdog.h"
+
+namespace millrace::kernel {
+
+namespace {
+
+constexpr Duration fetch_wait_max = std::chrono::seconds(30);
+// Of one source, and of all: what a turn reads into memory.
+constexpr std::int32_t source_bytes_max = 2 << 20;
+constexpr std::int32_t turn_bytes_max = 4 << 20;
+// What a stop leaves to an operator that is busy with one record.
+constexpr Duration stop_limit = std::chrono::milliseconds(1500);
+// A changelog of so many bytes is read again in no time.
+constexpr std::uint64_t snapshot_bytes_min = 32UL << 20;
+constexpr std::uint64_t last_snapshot_bytes_min = 4UL << 20;
+
+std::uint64_t bytes_of(const TurnInput& input) {
+  std::uint64_t bytes = 0;
+  for (const auto& source : input.sources) bytes += source.batches.size();
+  return bytes;
+}
+
+// Memory may run out in our own code as well.
+Result<TurnResult> run_safely(TurnState& state, TurnInput input) noexcept {
+  try {
+    return state.run(std::move(input));
+  } catch (const std::exception& thrown) {
+    return Error{Errc::internal, concat("a turn failed: ", thrown.what())};
+  }
+}
+
+}  // namespace
+
+StreamTask::StreamTask(StreamParts& parts, std::shared_ptr<const StreamRun> run,
+                       std::shared_ptr<TaskStatus> status, std::int32_t partition,
+                       std::vector<std::string> sources)
+    : parts_(parts),
+      run_(std::move(run)),
+      status_(std::move(status)),
+      partition_(partition),
+      sources_(std::move(sources)),
+      log_(run_->log),
+      shard_(parts.partitions.here().shard()),
+      limit_(std::chrono::milliseconds(run_->spec.timeout_ms)) {}
+
+StreamTask::~StreamTask() = default;
+
+Task<TaskEnd> StreamTask::run() {
+  tell_state("restoring");
+  auto done = co_await prepare();
+  if (done) done = co_await restore();
+  if (done) done = co_await run_turns();
+  if (done && !failure_ && since_snapshot_ > last_snapshot_bytes_min) {
+    done = co_await keep_snapshot();
+  }
+  static_cast<void>(co_await release_state());
+  replacements_.clear();
+  changelog_.reset();
+  TaskEnd end;
+  if (failure_) {
+    end = {TaskEnd::Kind::failed, *std::move(failure_)};
+  } else if (!done && !stopping_) {
+    end = {TaskEnd::Kind::retry, {{}, {}, {}, std::move(done).error()}};
+  }
+  if (end.kind == TaskEnd::Kind::stopped) {
+    tell_state("ended");
+  } else {
+    tell_state(end.kind == TaskEnd::Kind::retry ? "retrying" : "ended", to_string(end.failure));
+  }
+  co_return std::move(end);
+}
+
+void StreamTask::stop() noexcept {
+  stopping_ = true;
+  limit_ = std::min(limit_, stop_limit);
+  if (state_) state_->hurry();
+  if (waiting_) waiting_->cancel();
+}
+
+Pending<> StreamTask::replace(std::size_t step_at, std::shared_ptr<OperatorPlugin> plugin) {
+  auto [done, pending] = make_pending<>();
+  replacements_.push_back({step_at, std::move(plugin), std::move(done)});
+  if (state_) state_->hurry();
+  if (waiting_) waiting_->cancel();
+  return std::move(pending);
+}
+
+template <class T>
+Task<T> StreamTask::interruptible(Task<T> wait) {
+  if (interrupted()) co_return Error{Errc::cancelled, "interrupted"};
+  waiting_ = std::make_unique<CancelScope>(co_await this_scope());
+  auto result = co_await std::move(wait).within(*waiting_);
+  waiting_.reset();
+  co_return std::move(result);
+}
+
+Task<> StreamTask::run_turns() {
+  tell_state("running");
+  while (!stopping_ && !failure_) {
+    MR_CO_CHECK(co_await apply_replacements());
+    MR_CO_CHECK(co_await turn());
+  }
+  co_return {};
+}
+
+Task<> StreamTask::turn() {
+  MR_CO_TRY(auto input, co_await read());
+  if (!input) co_return {};
+  // Back-pressure: as a connection's, its memory is a share of the broker's.
+  auto leasing = parts_.broker.memory(shard_).acquire(bytes_of(*input));
+  auto lease = co_await interruptible(std::move(leasing));
+  if (!lease) {
+    if (interrupted()) co_return {};
+    co_return lease.error();
+  }
+  co_return co_await process(*std::move(input));
+}
+
+Task<> StreamTask::process(TurnInput input) {
+  auto work = [state = state_, input = std::move(input)]() mutable {
+    return run_safely(*state, std::move(input));
+  };
+  auto running = run_watched(parts_.environment, limit_, std::move(work));
+  auto result = co_await std::move(running);
+  if (!result) {
+    if (result.error().code == Errc::timed_out) {
+      given_up();
+      co_return {};
+    }
+    state_.reset();
+    co_return result.error();
+  }
+  MR_CO_CHECK(co_await write(std::move(result->outputs)));
+  if (failure_) co_return {};
+  if (result->changelog) MR_CO_CHECK(co_await commit(*std::move(result->changelog)));
+  tell(*result);
+  failure_ = std::move(result->failure);
+  if (failure_ || stopping_) co_return {};
+  state_->outputs().forget_missing();
+  if (result->unknown_topic) MR_CO_CHECK(co_await learn(*std::move(result->unknown_topic)));
+  MR_CO_CHECK(co_await learn_again());
+  if (since_snapshot_ >= std::max(snapshot_bytes_min, result->state_bytes)) {
+    MR_CO_CHECK(co_await keep_snapshot());
+  }
+  if (result->pause > Duration::zero()) {
+    const auto slept = co_await interruptible(sleep(result->pause));
+    if (!slept && !interrupted()) co_return slept.error();
+  }
+  co_return {};
+}
+
+// The worker may still be in it: it is left to that, and never looked at again.
+void StreamTask::given_up() {
+  const auto& chain = state_->chain();
+  failure_ =
+      StreamFailure{chain.name_of(chain.running_step()),
+                    {sources_.size() == 1 ? sources_.front() : "partition", partition_},
+                    chain.running_record(),
+                    {Errc::timed_out,
+                     concat("the operator did not come back within ",
+                            std::chrono::duration_cast<std::chrono::milliseconds>(limit_).count(),
+                            " ms; its thread is lost, another has taken its place")}};
+  state_.reset();
+}
+
+Task<std::optional<TurnInput>> StreamTask::read() {
+  FetchRequest request{.wait_max = fetch_wait_max,
+                       .bytes_min = 1,
+                       .bytes_max = turn_bytes_max,
+                       .isolation = Isolation::read_committed,
+                       .rack = {},
+                       .topics = {},
+                       .forgotten = {}};
+  for (const auto& topic : sources_) {
+    auto& asked = request.topics.emplace_back(TopicFetch{{topic, {}}, {}});
+    asked.partitions.push_back({.partition = partition_,
+                                .current_leader_epoch = {},
+                                .from = state_->positions().find(topic)->second,
+                                .last_fetched_epoch = {},
+                                .log_start = {},
+                                .bytes_max = source_bytes_max});
+  }
+  auto call = parts_.broker.fetch(*session_, std::move(request));
+  MR_CO_CHECK(co_await std::move(call.dispatched));
+  auto wait = [](Pending<FetchAnswer> done) -> Task<FetchAnswer> {
+    co_return co_await std::move(done);
+  };
+  auto answer = co_await interruptible(wait(std::move(call.done)));
+  if (!answer) {
+    if (interrupted()) co_return std::nullopt;
+    co_return answer.error();
+  }
+  TurnInput input{.sources = {}, .now = parts_.environment.clock().wall()};
+  for (auto& topic : answer->topics) {
+    for (auto& fetched : topic.partitions) {
+      MR_CO_CHECK(co_await take(fetched, topic.topic.name, input));
+    }
+  }
+  if (input.sources.empty()) co_return std::nullopt;
+  co_return std::move(input);
+}
+
+Task<bool> StreamTask::take(PartitionFetched& fetched, const std::string& topic, TurnInput& input) {
+  if (fetched.error == ErrorCode::offset_out_of_range) {
+    MR_CO_CHECK(co_await reset_position(topic));
+    co_return false;
+  }
+  if (fetched.error != ErrorCode::none) {
+    co_return Error{Errc::io,
+                    concat("cannot read ", topic, "-", partition_, ": ", name_of(fetched.error))};
+  }
+  ends_[topic] = fetched.last_stable;
+  if (fetched.records.empty()) co_return false;
+  input.sources.push_back({topic, std::move(fetched.records),
+                           std::move(fetched.aborted).value_or(std::vector<AbortedTransaction>())});
+  co_return true;
+}
+
+// Retention has removed what was next, or the topic was made anew.
+Task<> StreamTask::reset_position(std::string topic) {
+  MR_CO_TRY(const auto start, co_await find_offset(topic, OffsetSpec::earliest));
+  log_.warning("records that were next are not there; the stream goes on at the log's start",
+               {{"source", to_string(TopicPartition{topic, partition_})},
+                {"position", state_->positions().find(topic)->second.value},
+                {"log_start", start.value}});
+  state_->set_position(topic, start);
+  co_return {};
+}
+
+Task<> StreamTask::apply_replacements() {
+  while (!replacements_.empty()) {
+    auto next = std::move(replacements_.front());
+    replacements_.erase(replacements_.begin());
+    auto work = [state = state_, plugin = std::move(next.plugin),
+                 step_at = next.step_at]() -> Result<> {
+      MR_TRY(auto object, plugin->make());
+      // What was there ends here, on the worker.
+      const auto before = state->chain().replace(step_at, {plugin, std::move(object)});
+      return {};
+    };
+    auto running = run_watched(parts_.environment, limit_, std::move(work));
+    auto replaced = co_await std::move(running);
+    const bool lost = !replaced && replaced.error().code == Errc::timed_out;
+    next.done.resolve(std::move(replaced));
+    if (lost) {
+      given_up();
+      co_return {};
+    }
+  }
+  co_return {};
+}
+
+Task<> StreamTask::keep_snapshot() {
+  auto work = [state = state_, at = committed_]() -> Result<Buffer> { return state->snapshot(at); };
+  auto making = on_worker(parts_.environment.workers(), std::move(work));
+  MR_CO_TRY(auto snapshot, co_await std::move(making));
+  MR_CO_CHECK(co_await changelog_->put_aggregate_snapshot(committed_, std::move(snapshot)));
+  since_snapshot_ = 0;
+  co_return {};
+}
+
+// Operators end on a worker: what they do then is their own code too.
+Task<> StreamTask::release_state() {
+  if (!state_) co_return {};
+  auto work = [state = std::exchange(state_, nullptr)]() mutable -> Result<> {
+    state.reset();
+    return {};
+  };
+  auto running = run_watched(parts_.environment, limit_, std::move(work));
+  co_return co_await std::move(running);
+}
+
+void StreamTask::tell(const TurnResult& result) {
+  for (std::size_t at = 0; at < result.counts.size(); ++at) {
+    const auto& counts = result.counts[at];
+    const auto& totals = run_->totals[at];
+    totals.records_in.add(counts.records_in);
+    totals.records_out.add(counts.records_out);
+    totals.errors.add(counts.errors);
+    totals.nanoseconds.add(counts.nanoseconds);
+  }
+  if (result.skipped > 0) run_->skipped.add(result.skipped);
+  status_->set_state_entries(result.state_entries);
+  status_->change([&](StreamTaskFact& fact) {
+    fact.state_bytes = result.state_bytes;
+    fact.sources.clear();
+    for (const auto& topic : sources_) {
+      const auto position = result.positions.find(topic);
+      const auto end = ends_.find(topic);
+      auto& source = fact.sources.emplace_back(StreamSourceFact{topic, {}, -1});
+      if (position == result.positions.end()) continue;
+      source.position = position->second;
+      if (end != ends_.end())
+        source.lag = std::max<std::int64_t>(end->second - position->second, 0);
+    }
+  });
+}
+
+void StreamTask::tell_state(std::string_view state, std::string_view reason) {
+  status_->change([&](StreamTaskFact& fact) {
+    fact.partition = partition_;
+    fact.state = state;
+    fact.reason = reason;
+  });
+}
+
+}  // namespace millrace::kernel

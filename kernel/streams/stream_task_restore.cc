@@ -1,0 +1,179 @@
+// How a task comes to its state: made anew, then what its snapshot and its changelog say.
+#include <algorithm>
+#include <exception>
+#include <ranges>
+#include <utility>
+
+#include "kernel/config/text.h"
+#include "kernel/streams/stream_task.h"
+#include "kernel/streams/stream_topology.h"
+#include "kernel/streams/watchdog.h"
+
+namespace millrace::kernel {
+
+namespace {
+
+constexpr std::uint64_t replay_step_bytes = 8UL << 20;
+
+ErrorPolicy policy_of(std::string_view name) {
+  if (name == "skip") return ErrorPolicy::skip;
+  return name == "dead-letter" ? ErrorPolicy::dead_letter : ErrorPolicy::stop;
+}
+
+/// What one step of a replay has found.
+struct Replayed {
+  Offset next;
+  std::uint64_t records = 0;
+};
+
+// State that does not fit into memory throws.
+template <class F>
+auto without_exceptions(F body) noexcept -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::exception& thrown) {
+    return Error{Errc::too_large, thrown.what()};
+  }
+}
+
+}  // namespace
+
+Task<> StreamTask::prepare() {
+  session_ = parts_.broker.open_session({.client_id = concat("stream-", run_->spec.name),
+                                         .software = {},
+                                         .peer = {},
+                                         .listener = {}});
+  const auto topic = changelog_of(run_->spec.name);
+  changelog_ = parts_.partitions.here().find(topic, partition_);
+  if (!changelog_) {
+    co_return Error{Errc::not_found, concat(topic, "-", partition_, " is not open here")};
+  }
+  co_return co_await make_state();
+}
+
+Task<> StreamTask::make_state() {
+  auto work = [run = run_, partition = partition_, &clock = parts_.environment.clock(),
+               codecs = parts_.codecs]() -> Result<std::shared_ptr<TurnState>> {
+    std::vector<OperatorChain::Step> steps;
+    for (std::size_t at = 0; at < run->plugins.size(); ++at) {
+      const auto& plugin = run->plugins[at];
+      MR_TRY(auto object, plugin->make());
+      steps.push_back({run->spec.steps[at].name, {plugin, std::move(object)}});
+    }
+    TurnSettings settings{.stream = run->spec.name,
+                          .partition = partition,
+                          .on_error = policy_of(run->spec.on_error),
+                          .dead_letter = run->spec.dead_letter};
+    return std::make_shared<TurnState>(std::move(settings), std::move(steps), run->spec.sink,
+                                       run->memory, clock, codecs);
+  };
+  auto making = run_watched(parts_.environment, limit_, std::move(work));
+  auto made = co_await std::move(making);
+  if (!made) {
+    failure_ = StreamFailure{{}, {}, {}, std::move(made).error()};
+    co_return Error{Errc::internal, "an operator could not be made"};
+  }
+  state_ = *std::move(made);
+  auto asking = parts_.broker.init_producer_id(*session_, {});
+  MR_CO_TRY(const auto producer, co_await std::move(asking));
+  if (producer.error != ErrorCode::none) {
+    co_return Error{Errc::io, concat("no producer id: ", name_of(producer.error))};
+  }
+  state_->outputs().set_producer(producer.producer_id, producer.producer_epoch);
+  co_return {};
+}
+
+Task<> StreamTask::restore() {
+  const auto begun = shard_.now();
+  MR_CO_TRY(auto next, co_await restore_snapshot());
+  std::uint64_t records = 0;
+  while (!stopping_) {
+    MR_CO_TRY(auto batches, co_await changelog_->read_own(next, replay_step_bytes));
+    if (batches.empty()) break;
+    auto work = [state = state_, batches = std::move(batches), next]() mutable {
+      return without_exceptions([&]() -> Result<Replayed> {
+        MR_TRY(const auto count, state->replay(batches, next));
+        return Replayed{next, count};
+      });
+    };
+    auto replaying = on_worker(parts_.environment.workers(), std::move(work));
+    auto replayed = co_await std::move(replaying);
+    if (!replayed) {
+      failure_ = StreamFailure{
+          {}, {changelog_of(run_->spec.name), partition_}, {}, std::move(replayed).error()};
+      co_return {};
+    }
+    next = replayed->next;
+    records += replayed->records;
+  }
+  if (stopping_) co_return {};
+  committed_ = next;
+  const auto took =
+      std::chrono::duration_cast<std::chrono::milliseconds>(shard_.now() - begun).count();
+  status_->change([&](StreamTaskFact& fact) {
+    fact.restore_ms = took;
+    fact.state_restored_records = records;
+    fact.state_bytes = state_->chain().state_bytes();
+  });
+  log_.debug("a task has its state back", {{"partition", partition_},
+                                           {"records", records},
+                                           {"state_bytes", state_->chain().state_bytes()},
+                                           {"ms", took}});
+  co_return co_await find_beginnings();
+}
+
+// Where the changelog is to be read from. A snapshot that is not what it claims to be is passed
+// over: the changelog has everything.
+Task<Offset> StreamTask::restore_snapshot() {
+  const auto offsets = changelog_->offsets();
+  MR_CO_TRY(const auto snapshots, co_await changelog_->aggregate_snapshots());
+  for (const auto& entry : snapshots | std::views::reverse) {
+    if (entry.at > offsets.end || entry.at < offsets.log_start) continue;
+    auto work = [state = state_, entry] {
+      return without_exceptions([&] { return state->restore(entry.value, entry.at); });
+    };
+    auto restoring = on_worker(parts_.environment.workers(), std::move(work));
+    const auto restored = co_await std::move(restoring);
+    if (restored) co_return entry.at;
+    log_.warning("a snapshot of state is damaged; older state and the changelog are read instead",
+                 {{"partition", partition_},
+                  {"offset", entry.at.value},
+                  {"error", to_string(restored.error())}});
+    static_cast<void>(co_await release_state());
+    MR_CO_CHECK(co_await make_state());
+  }
+  co_return offsets.log_start;
+}
+
+Task<> StreamTask::find_beginnings() {
+  bool found = false;
+  for (const auto& topic : sources_) {
+    if (state_->positions().contains(topic)) continue;
+    const auto spec = run_->spec.from == "latest" ? OffsetSpec::latest : OffsetSpec::earliest;
+    MR_CO_TRY(const auto offset, co_await find_offset(topic, spec));
+    state_->set_position(topic, offset);
+    found = true;
+  }
+  if (!found) co_return {};
+  // "latest" shall mean the same after a crash.
+  TurnInput nothing{.sources = {}, .now = parts_.environment.clock().wall()};
+  co_return co_await process(std::move(nothing));
+}
+
+Task<Offset> StreamTask::find_offset(std::string topic, OffsetSpec spec) {
+  ListOffsetsRequest request{.isolation = Isolation::read_committed, .topics = {}};
+  auto& asked = request.topics.emplace_back(TopicOffsetQuery{topic, {}});
+  asked.partitions.push_back({.partition = partition_,
+                              .current_leader_epoch = {},
+                              .timestamp = static_cast<std::int64_t>(spec)});
+  auto asking = parts_.broker.list_offsets(*session_, std::move(request));
+  MR_CO_TRY(const auto answer, co_await std::move(asking));
+  const auto& found = answer.topics.at(0).partitions.at(0);
+  if (found.error != ErrorCode::none) {
+    co_return Error{Errc::io,
+                    concat("no offset of ", topic, "-", partition_, ": ", name_of(found.error))};
+  }
+  co_return found.offset;
+}
+
+}  // namespace millrace::kernel
