@@ -22,6 +22,15 @@ Task<HttpResponse> handle_list_groups(Exchange& exchange);
 Task<HttpResponse> handle_show_group(Exchange& exchange);
 Task<HttpResponse> handle_delete_group(Exchange& exchange);
 
+// streams.cc
+Task<HttpResponse> handle_list_streams(Exchange& exchange);
+Task<HttpResponse> handle_create_stream(Exchange& exchange);
+Task<HttpResponse> handle_show_stream(Exchange& exchange);
+Task<HttpResponse> handle_delete_stream(Exchange& exchange);
+Task<HttpResponse> handle_start_stream(Exchange& exchange);
+Task<HttpResponse> handle_stop_stream(Exchange& exchange);
+Task<HttpResponse> handle_replace_operator(Exchange& exchange);
+
 // configs.cc
 Task<HttpResponse> handle_topic_configs(Exchange& exchange);
 Task<HttpResponse> handle_change_topic_configs(Exchange& exchange);
