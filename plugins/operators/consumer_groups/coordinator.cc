@@ -76,6 +76,9 @@ void Coordinator::on(Join& ask, std::string_view key, ReplyTo to, Turn& turn) {
                                            .member_id = std::move(ask.request.member_id)});
   }
   if (!group) group = &find_or_make(key);
+  if (group->is(Type::consumer) && group->members->empty() && group->members->emit_removal(turn)) {
+    group->members.reset();  // whoever comes first says which protocol a group speaks
+  }
   if (!group->members) group->members = std::make_unique<ClassicGroup>(group->id);
   group->members->join(ask, to, turn);
 }

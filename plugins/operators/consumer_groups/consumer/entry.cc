@@ -69,7 +69,13 @@ void consumer_heartbeat(Group& group, MemberHeartbeat& ask, ReplyTo to, Turn& tu
 }
 
 void describe_consumers(const Group& group, const Context& context, ConsumerGroupDescribed& out) {
-  describe(membership_of(group).group(), context.cluster(), ConsumerSettings::read(context), out);
+  const ConsumerGroup& described = membership_of(group).group();
+  if (described.forgotten()) {  // its first records are still on their way
+    out.error = ErrorCode::group_id_not_found;
+    out.message = "Group " + out.group + " not found.";
+    return;
+  }
+  describe(described, context.cluster(), ConsumerSettings::read(context), out);
 }
 
 }  // namespace millrace::consumer_groups

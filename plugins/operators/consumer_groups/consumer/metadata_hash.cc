@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <string_view>
 #include <vector>
 
@@ -18,8 +19,7 @@ static_assert(std::endian::native == std::endian::little);
 /// as UTF-16 with their length behind.
 class HashInput {
  public:
-  template <class T>
-  void put(T value) {
+  void put(std::integral auto value) {
     const auto* bytes = reinterpret_cast<const char*>(&value);
     bytes_.append(bytes, sizeof value);
   }
