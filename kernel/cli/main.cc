@@ -1,5 +1,5 @@
 // millrace: the command line tool. One file per verb; it speaks the Kafka protocol, so it works
-// with any broker that does.
+// with any broker that does. Streams are Millrace's own: for them it asks the admin API.
 #include <iostream>
 
 #include <CLI/CLI.hpp>
@@ -60,6 +60,7 @@ int run_tool(int argc, char** argv) {
   add_cluster_verb(app, context, action);
   add_log_verb(app, context, action);
   add_plugin_verb(app, context, action);
+  add_stream_verb(app, context, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,88 @@
+#include "kernel/cli/admin_client.h"
+
+#include <charconv>
+#include <vector>
+
+#include <boost/json/parse.hpp>
+
+namespace millrace::kernel::cli {
+
+namespace {
+
+constexpr std::size_t receive_bytes = 64UL << 10;
+constexpr std::size_t answer_bytes_max = 64UL << 20;
+
+Error malformed(const std::string& address) {
+  return {Errc::corrupt, address + " does not answer as the admin API does: is it transport http?"};
+}
+
+// The whole answer: the broker closes behind it.
+Task<std::string> receive_all(Stream& stream) {
+  std::string answer;
+  std::vector<std::byte> space(receive_bytes);
+  while (answer.size() < answer_bytes_max) {
+    MR_CO_TRY(const auto bytes, co_await stream.receive(space));
+    if (bytes == 0) break;
+    answer += as_text(Bytes(space).first(bytes));
+  }
+  co_return std::move(answer);
+}
+
+Errc code_of(unsigned status) {
+  switch (status) {
+    case 404: return Errc::not_found;
+    case 409: return Errc::conflict;
+    case 400: return Errc::invalid_argument;
+    default: return Errc::internal;
+  }
+}
+
+}  // namespace
+
+std::string path_segment(std::string_view text) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string segment;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '_' || c == '-';
+    if (plain) {
+      segment += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    segment += '%';
+    segment += digits[byte >> 4];
+    segment += digits[byte & 0x0f];
+  }
+  return segment;
+}
+
+Task<boost::json::object> ask_admin(Network& network, std::string address, std::string method,
+                                    std::string path, std::string body) {
+  MR_CO_TRY(auto where, parse_address(address));
+  MR_CO_TRY(auto stream, co_await network.connect(std::move(where)));
+  auto request = method + ' ' + path + " HTTP/1.1\r\nHost: " + address +
+                 "\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
+  if (!body.empty()) request += "Content-Type: application/json\r\n";
+  request += "\r\n" + body;
+  MR_CO_CHECK(co_await stream->send(Payload(Buffer::copy_of(request))));
+  MR_CO_TRY(const auto answer, co_await receive_all(*stream));
+
+  constexpr std::string_view protocol = "HTTP/1.1 ";
+  const auto body_at = answer.find("\r\n\r\n");
+  if (!answer.starts_with(protocol) || body_at == std::string::npos) co_return malformed(address);
+  unsigned status = 0;
+  const auto* digits = answer.data() + protocol.size();
+  std::from_chars(digits, answer.data() + body_at, status);
+  boost::system::error_code failed;
+  auto value = boost::json::parse(std::string_view(answer).substr(body_at + 4), failed);
+  if (failed || !value.is_object()) co_return malformed(address);
+  auto& object = value.get_object();
+  constexpr unsigned first_refusal = 400;
+  if (status < first_refusal) co_return std::move(object);
+  const auto* message = object.if_contains("message");
+  if (message == nullptr || !message->is_string()) co_return malformed(address);
+  co_return Error{code_of(status), std::string(message->get_string())};
+}
+
+}  // namespace millrace::kernel::cli

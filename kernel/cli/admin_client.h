@@ -1,0 +1,21 @@
+// Asks a broker's admin API (transport `http`).
+#pragma once
+
+#include <string>
+
+#include <boost/json/object.hpp>
+
+#include <millrace/environment.h>
+
+namespace millrace::kernel::cli {
+
+/// One request over a connection of its own. `body` empty: none. What the broker refuses is an
+/// error with its message: Errc::not_found, conflict, invalid_argument by the answer's status;
+/// Errc::closed or io when nobody answers there.
+Task<boost::json::object> ask_admin(Network& network, std::string address, std::string method,
+                                    std::string path, std::string body = {});
+
+/// `text` as a segment of a path.
+std::string path_segment(std::string_view text);
+
+}  // namespace millrace::kernel::cli
