@@ -17,6 +17,7 @@
 #include <millrace/operations.h>
 #include <millrace/plugin.h>
 #include <millrace/storage.h>
+#include <millrace/streams.h>
 #include <millrace/transport.h>
 
 namespace millrace::detail {
@@ -183,6 +184,13 @@ inline constexpr MillraceLayout system_types[] = {
     layout_of<GroupDescribed::Member>("GroupDescribed::Member"),
     layout_of<GroupDeleted>("GroupDeleted"),
     layout_of<GroupCoordinator>("GroupCoordinator"),
+    // streams.h
+    layout_of<StreamStep>("StreamStep"),
+    layout_of<StreamSpec>("StreamSpec"),
+    layout_of<StreamStepFact>("StreamStepFact"),
+    layout_of<StreamSourceFact>("StreamSourceFact"),
+    layout_of<StreamTaskFact>("StreamTaskFact"),
+    layout_of<StreamFact>("StreamFact"),
     {nullptr, 0, 0},
 };
 
