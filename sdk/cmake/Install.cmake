@@ -9,15 +9,15 @@ include(CMakePackageConfigHelpers)
 
 set(package_folder lib/cmake/Millrace)
 
-foreach(part sdk kafka kafka_json testing)
+foreach(part sdk kafka kafka_json fields testing)
   set_target_properties(millrace_${part} PROPERTIES EXPORT_NAME ${part})
 endforeach()
-install(TARGETS millrace_sdk millrace_kafka millrace_kafka_json millrace_testing EXPORT MillraceTargets
-  ARCHIVE DESTINATION lib COMPONENT sdk
+install(TARGETS millrace_sdk millrace_kafka millrace_kafka_json millrace_fields millrace_testing
+  EXPORT MillraceTargets ARCHIVE DESTINATION lib COMPONENT sdk
   INCLUDES DESTINATION include)
 install(EXPORT MillraceTargets NAMESPACE millrace:: DESTINATION ${package_folder} COMPONENT sdk)
 
-install(DIRECTORY include/millrace kafka/include/millrace "${CMAKE_BINARY_DIR}/generated/millrace"
+install(DIRECTORY include/millrace kafka/include/millrace fields/include/millrace "${CMAKE_BINARY_DIR}/generated/millrace"
   DESTINATION include COMPONENT sdk
   FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY template examples DESTINATION share/millrace COMPONENT sdk)

@@ -163,10 +163,14 @@ class InstalledSdkTest(unittest.TestCase):
 
     def test_plugin_folders_of_this_repository_build_outside_it(self):
         plugins = self.build_outside(
-            self.options.compiler, "plugin_compression_gzip", "plugin_storage_memory"
+            self.options.compiler,
+            "plugin_compression_gzip",
+            "plugin_storage_memory",
+            "plugin_operators_filter",
         )
         self.assert_fits(plugins / "compression" / "gzip.so")
         self.assert_fits(plugins / "storage" / "memory.so")
+        self.assert_fits(plugins / "operators" / "filter.so")
 
     def test_system_plugin_of_another_compiler_is_refused(self):
         plugins = self.build_outside(self.options.other_compiler, "plugin_storage_memory")
