@@ -1,7 +1,10 @@
 // millraced: argv -> configuration -> engine -> exit code.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <future>
 #include <iostream>
+#include <optional>
 #include <thread>
 
 #include "kernel/daemon/arguments.h"
@@ -19,6 +22,10 @@ namespace {
 
 // What a stop by signal leaves to requests in flight; the contract is a clean end within 5 s.
 constexpr Duration stop_grace = std::chrono::seconds(3);
+// A stop that meets a start lets it come to its end for so long, and then ends the process as a
+// kill would: a long recovery or takeover begins anew with the next start.
+constexpr Duration start_grace = std::chrono::seconds(2);
+constexpr Duration last_lines_max = std::chrono::milliseconds(500);
 constexpr unsigned shards_default_max = 4;
 
 Exit exit_of(const Engine& engine, const Error& error) {
@@ -76,25 +83,76 @@ void reload(const ConfigSource& source, StderrLog& sink, const Log& log) {
   log.info("SIGHUP: log levels are as configured now; other options change at the next start");
 }
 
+const char* name_of_signal(int signal) { return signal == SIGTERM ? "SIGTERM" : "SIGINT"; }
+
+// Nothing of ours is torn down: threads are at work on what a start does.
+[[noreturn]] void end_at_once(const StderrLog& sink) {
+  const auto give_up_at = std::chrono::steady_clock::now() + last_lines_max;
+  while (!sink.idle() && std::chrono::steady_clock::now() < give_up_at) std::this_thread::yield();
+  std::_Exit(static_cast<int>(Exit::clean));
+}
+
+// What came while the broker started.
+struct Starting {
+  Result<> result;
+  bool reload = false;
+  std::optional<int> stop;
+};
+
+Starting start(Engine& engine, Shard& control, const Signals& signals, const StderrLog& sink,
+               const Log& log) {
+  Starting starting;
+  std::promise<Result<>> promise;
+  auto ended = promise.get_future();
+  auto body = [&engine, &signals, &promise]() -> Task<> {
+    promise.set_value(co_await engine.start());
+    signals.wake();
+    co_return {};
+  };
+  control.post([&control, &body] { spawn(control, body(), "start"); });
+  const auto over = [&ended] {
+    return ended.wait_for(Duration::zero()) == std::future_status::ready;
+  };
+  while (!over() && !starting.stop) {
+    const int signal = signals.wait();
+    if (signal == SIGHUP) starting.reload = true;
+    if (signal == SIGTERM || signal == SIGINT) starting.stop = signal;
+  }
+  if (starting.stop) {
+    const auto give_up_at = std::chrono::steady_clock::now() + start_grace;
+    while (!over() && std::chrono::steady_clock::now() < give_up_at) {
+      static_cast<void>(signals.wait_for(give_up_at - std::chrono::steady_clock::now()));
+    }
+    if (!over()) {
+      log.warning("ended before it had started; what was begun is done at the next start",
+                  {{"signal", name_of_signal(*starting.stop)}});
+      end_at_once(sink);
+    }
+  }
+  starting.result = ended.get();
+  return starting;
+}
+
 Exit serve(Plan plan, const ConfigSource& source, RealEnvironment& environment, StderrLog& sink,
            Metrics& metrics, const Signals& signals) {
   const Log log(sink, "broker");
   Shard& control = environment.control();
   Engine engine(std::move(plan), {environment, sink, metrics}, &sink);
 
-  const auto started = block_on(control, [&engine] { return engine.start(); });
-  if (!started) {
-    log.error("the broker could not start", {{"reason", to_string(started.error())}});
-    return exit_of(engine, started.error());
+  const auto started = start(engine, control, signals, sink, log);
+  if (!started.result) {
+    log.error("the broker could not start", {{"reason", to_string(started.result.error())}});
+    return exit_of(engine, started.result.error());
   }
   log.info("ready");
+  if (started.reload) reload(source, sink, log);
 
-  int signal = signals.wait();
-  while (signal == SIGHUP) {
-    reload(source, sink, log);
+  int signal = started.stop ? *started.stop : signals.wait();
+  while (signal == SIGHUP || signal == Signals::woken) {
+    if (signal == SIGHUP) reload(source, sink, log);
     signal = signals.wait();
   }
-  log.info("stopping", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
+  log.info("stopping", {{"signal", name_of_signal(signal)}});
   const auto stopped = block_on(control, [&engine] { return engine.stop(stop_grace); });
   if (!stopped) {
     log.error("the broker did not stop cleanly", {{"reason", to_string(stopped.error())}});
@@ -104,7 +162,7 @@ Exit serve(Plan plan, const ConfigSource& source, RealEnvironment& environment, 
   return Exit::clean;
 }
 
-Exit run(int argc, char** argv) {
+Exit run(int argc, char** argv, const Signals& signals) {
   auto parsed = parse_arguments(argc, argv);
   if (const auto* exit = std::get_if<Exit>(&parsed)) return *exit;
   const auto& arguments = std::get<Arguments>(parsed);
@@ -119,7 +177,6 @@ Exit run(int argc, char** argv) {
     return Exit::clean;
   }
 
-  const Signals signals;
   StderrLog sink(levels_of(plan->log), plan->log.format);
   const LogBeforeFatalSignals log_first(sink);
   raise_open_files_limit(Log(sink, "environment"));
@@ -142,9 +199,10 @@ Exit run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using millrace::kernel::Exit;
+  const millrace::kernel::Signals signals;
   millrace::kernel::fill_standard_descriptors();
   try {
-    return static_cast<int>(millrace::kernel::run(argc, argv));
+    return static_cast<int>(millrace::kernel::run(argc, argv, signals));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "millraced: %s\n", error.what());
     return static_cast<int>(Exit::internal);

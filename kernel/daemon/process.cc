@@ -4,15 +4,17 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <system_error>
 
 namespace millrace::kernel {
 
-Signals::Signals() {
+Signals::Signals() : main_(pthread_self()) {
   std::signal(SIGPIPE, SIG_IGN);
   sigemptyset(&set_);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set_, signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, woken}) sigaddset(&set_, signal);
   pthread_sigmask(SIG_BLOCK, &set_, nullptr);
 }
 
@@ -21,6 +23,21 @@ int Signals::wait() const {
   sigwait(&set_, &signal);
   return signal;
 }
+
+std::optional<int> Signals::wait_for(Duration limit) const {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  while (true) {
+    const auto left =
+        std::max<Duration>(until - std::chrono::steady_clock::now(), Duration::zero());
+    const timespec time{.tv_sec = left / std::chrono::seconds(1),
+                        .tv_nsec = (left % std::chrono::seconds(1)).count()};
+    const int signal = sigtimedwait(&set_, nullptr, &time);
+    if (signal > 0) return signal;
+    if (errno == EAGAIN) return std::nullopt;
+  }
+}
+
+void Signals::wake() const noexcept { pthread_kill(main_, woken); }
 
 void fill_standard_descriptors() noexcept {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {

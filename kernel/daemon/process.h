@@ -2,21 +2,33 @@
 #pragma once
 
 #include <csignal>
+#include <optional>
+
+#include <pthread.h>
 
 #include <millrace/observe.h>
+#include <millrace/types.h>
 
 namespace millrace::kernel {
 
 /// Signals are taken by the main thread alone, which waits for them: they are blocked from now on.
-/// Make it before any other thread starts.  [main thread]
+/// Make it before any other thread starts, and before anything that takes time: until then a SIGHUP
+/// would end the process.  [main thread]
 class Signals {
  public:
   Signals();
-  /// SIGTERM, SIGINT or SIGHUP.
+  /// SIGTERM, SIGINT, SIGHUP, or `woken`.
   int wait() const;
+  /// The same, or none when the time is over.
+  std::optional<int> wait_for(Duration limit) const;
+  /// Ends a wait, or the next one.  [any thread]
+  void wake() const noexcept;
+
+  static constexpr int woken = SIGUSR1;
 
  private:
   sigset_t set_;
+  pthread_t main_;
 };
 
 /// Whoever started us may have closed stdin, stdout or stderr. Left so, the first sockets and files

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -247,6 +248,53 @@ def test_sighup_changes_log_levels(tmp_path):
             short.ask_api_versions()
         one.wait_for_log_line("DEBUG", f":{short.port}")
         assert one.stop()[0] == 0
+    finally:
+        one.close()
+
+
+def test_sighup_before_the_broker_has_started_is_taken_up_when_it_has(tmp_path):
+    """It ended the daemon. What holds the start up here is a configuration that nobody has written
+    yet."""
+    config = tmp_path / "millrace.toml"
+    os.mkfifo(config)
+
+    class Configured(Millrace):
+        def command(self):
+            words = super().command()
+            return [words[0], "--config", str(config), *words[1:]]
+
+    def write_config():
+        config.write_text('[log]\nlevel = "debug"\n')
+
+    one = Configured(tmp_path / "broker")
+    try:
+        with ThreadPoolExecutor(1) as starter:
+            starting = starter.submit(one.start)
+            with config.open("w") as read_by_broker:  # returns once it is
+                one.process.send_signal(signal.SIGHUP)
+                read_by_broker.write("")
+            one.wait_for_log_line("ready")
+            write_config()
+            one.wait_for_log_line("log levels are as configured now")
+            starting.result()
+        assert one.stop()[0] == 0
+    finally:
+        one.close()
+
+
+def test_sigterm_ends_a_start_that_takes_long(tmp_path):
+    """Such as the takeover of a large directory; here a file that never ends."""
+    one = Millrace(tmp_path / "broker")
+    (one.folder / "data").mkdir()
+    os.mkfifo(one.folder / "data" / "meta.properties")
+    with one.log_path.open("wb") as log:
+        one.process = subprocess.Popen(
+            one.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=one.folder
+        )
+    try:
+        one.wait_for_log_line("plugin started", "filelog")
+        assert one.stop() <= (0, one.stop_seconds_max)
+        assert "ended before it had started" in one.log_text()
     finally:
         one.close()
 
