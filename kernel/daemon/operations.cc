@@ -2,20 +2,31 @@
 
 #include <algorithm>
 
+#include "kernel/config/text.h"
 #include "kernel/log/stderr_log.h"
 
 namespace millrace::kernel {
 
 namespace {
 
-bool is_subsystem(std::string_view name) {
-  return std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.';
-  });
+// What is above "storage.filelog.x": "storage.filelog" and "storage".
+bool is_above(std::string_view above, std::string_view subsystem) {
+  return subsystem.size() > above.size() && subsystem.starts_with(above) &&
+         subsystem[above.size()] == '.';
 }
 
 }  // namespace
+
+// What writes log lines, and what the configuration has a level for.
+std::vector<std::string> BrokerOperations::subsystems() const {
+  std::vector<std::string> names{"broker", "environment"};
+  for (const auto& plugin : plugins_) names.push_back(plugin.kind + "." + plugin.instance);
+  for (const auto& [subsystem, level] : log_->levels().of) names.push_back(subsystem);
+  std::ranges::sort(names);
+  const auto repeated = std::ranges::unique(names);
+  names.erase(repeated.begin(), repeated.end());
+  return names;
+}
 
 std::vector<LogLevelFact> BrokerOperations::log_levels() const {
   if (log_ == nullptr) return {};
@@ -29,12 +40,19 @@ std::vector<LogLevelFact> BrokerOperations::log_levels() const {
 Result<> BrokerOperations::set_log_level(std::string_view subsystem,
                                          std::optional<LogLevel> level) {
   if (log_ == nullptr) return Error{Errc::unsupported, "this broker's log has no levels"};
-  if (!is_subsystem(subsystem)) {
-    return Error{Errc::invalid_argument, "expected a subsystem such as storage.filelog, found \"" +
-                                             std::string(subsystem) + "\""};
-  }
   if (subsystem.empty() && !level) {
     return Error{Errc::invalid_argument, "the level for all that has none cannot be taken away"};
+  }
+  if (level && !subsystem.empty()) {
+    const auto known = subsystems();
+    const bool is_known = std::ranges::any_of(known, [&](const std::string& name) {
+      return name == subsystem || is_above(subsystem, name);
+    });
+    if (!is_known) {
+      return Error{Errc::invalid_argument, "nothing logs as \"" + std::string(subsystem) + "\"" +
+                                               nearest_hint(subsystem, known) + "; known are " +
+                                               joined(known)};
+    }
   }
   const std::lock_guard lock(levels_mutex_);
   auto levels = log_->levels();

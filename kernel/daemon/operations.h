@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,8 @@ class BrokerOperations final : public Operations {
   Result<> set_log_level(std::string_view subsystem, std::optional<LogLevel> level) override;
 
  private:
+  std::vector<std::string> subsystems() const;
+
   const std::vector<SettingFact> settings_;
   StderrLog* const log_;
   std::vector<PluginFact> plugins_;

@@ -9,10 +9,15 @@ namespace millrace::kernel {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class OperationsTest : public ::testing::Test {
  protected:
+  OperationsTest() {
+    operations.set_plugins(
+        {{.kind = "storage", .instance = "filelog"}, {.kind = "transport", .instance = "kafka"}});
+  }
   std::vector<std::string> levels() const {
     std::vector<std::string> shown;
     for (const auto& [subsystem, level] : operations.log_levels()) {
@@ -46,14 +51,17 @@ TEST_F(OperationsTest, ALevelThatIsTakenAwayIsThatOfWhatIsAbove) {
   EXPECT_TRUE(operations.set_log_level("no.such", std::nullopt));
 }
 
-TEST_F(OperationsTest, WhatIsNoSubsystemIsRefused) {
-  for (const auto* name : {"a b", "x\n", "täst", "a/b"}) {
+TEST_F(OperationsTest, WhatIsNoSubsystemIsRefusedWithTheNearestOne) {
+  for (const auto* name : {"a b", "x\n", "storage.memory", "storage.filelog.x", "kafka", "stor"}) {
     const auto set = operations.set_log_level(name, LogLevel::debug);
     ASSERT_FALSE(set) << name;
     EXPECT_EQ(set.error().code, Errc::invalid_argument);
   }
+  const auto slip = operations.set_log_level("storage.filelg", LogLevel::debug);
+  EXPECT_THAT(slip.error().detail, HasSubstr("nearest known: storage.filelog"));
+  EXPECT_TRUE(operations.set_log_level("transport", LogLevel::debug)) << "what is above counts";
   EXPECT_FALSE(operations.set_log_level("", std::nullopt));
-  EXPECT_THAT(levels(), ElementsAre("=info", "storage=warning"));
+  EXPECT_THAT(levels(), ElementsAre("=info", "storage=warning", "transport=debug"));
 }
 
 TEST_F(OperationsTest, WithoutALogThereAreNoLevels) {
