@@ -63,13 +63,11 @@ class KernelBroker final : public Broker {
   BrokerParts& parts() noexcept { return parts_; }
 
   /// A topic that the broker makes for itself, with these settings, when it is needed: clients do
-  /// not write to it. Before transports listen.
+  /// not write to it. Before the broker is announced.  [control thread]
   void own_topic(NewTopic topic);
   /// Makes it where it does not exist, with as many replicas as there are brokers at most.
   /// [control thread]
   Task<TopicCreated> create_own_topic(std::string name);
-  /// [any thread]
-  bool is_own_topic(std::string_view name) const noexcept;
 
   /// For tests: see Partition::hold_high_watermark.  [control thread]
   Task<> hold_high_watermark(TopicPartition partition, bool held);

@@ -50,8 +50,11 @@ Task<std::shared_ptr<const ClusterState>> KernelBroker::create_missing(
     ShardState& local, std::vector<std::string> names) {
   for (auto& name : names) {
     NewTopic wanted;
+    const bool own = own_topics_.contains(name);
     wanted.name = std::move(name);
-    auto make = [this, wanted = std::move(wanted)] { return topics_.create(wanted, false); };
+    auto make = [this, own, wanted = std::move(wanted)] {
+      return own ? create_own_topic(wanted.name) : topics_.create(wanted, false);
+    };
     MR_CO_CHECK(co_await run_on(control(), std::move(make)));
   }
   co_return co_await local.joined();

@@ -7,6 +7,9 @@ namespace millrace::kernel {
 
 void KernelBroker::own_topic(NewTopic topic) {
   auto name = topic.name;
+  auto& state = cluster_.state();
+  state.own_topics.insert(name);
+  if (const auto* known = state.find(std::string_view(name))) state.put(TopicState(*known));
   own_topics_.insert_or_assign(std::move(name), std::move(topic));
 }
 
@@ -20,10 +23,6 @@ Task<TopicCreated> KernelBroker::create_own_topic(std::string name) {
   MR_CO_TRY(auto created, co_await topics_.create(std::move(wanted), false));
   if (created.error == ErrorCode::topic_already_exists) created.error = ErrorCode::none;
   co_return std::move(created);
-}
-
-bool KernelBroker::is_own_topic(std::string_view name) const noexcept {
-  return is_internal_topic(name) || own_topics_.contains(name);
 }
 
 }  // namespace millrace::kernel

@@ -20,6 +20,9 @@ class KernelSession final : public Session {
   ShardState& shard_;
 };
 
+inline const KernelSession& kernel_session(const Session& session) noexcept {
+  return static_cast<const KernelSession&>(session);
+}
 inline KernelSession& kernel_session(Session& session) noexcept {
   return static_cast<KernelSession&>(session);
 }

@@ -20,6 +20,7 @@ const TopicState* ClusterState::find(const TopicName& topic) const {
 
 void ClusterState::put(TopicState topic) {
   names[topic.id] = topic.name;
+  topic.own = own_topics.contains(topic.name);
   auto name = topic.name;
   topics[std::move(name)] = std::make_shared<const TopicState>(std::move(topic));
 }

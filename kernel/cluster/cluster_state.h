@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -29,8 +30,10 @@ struct TopicState {
   Uuid id;
   std::map<std::string, std::string> configs;  ///< overrides, by Kafka's names
   std::vector<PartitionState> partitions;
+  bool own = false;  ///< among ClusterState::own_topics
 
-  bool internal() const noexcept { return is_internal_topic(name); }
+  /// Clients do not write to it.
+  bool internal() const noexcept { return own || is_internal_topic(name); }
 };
 
 struct BrokerState {
@@ -50,6 +53,8 @@ class ClusterState {
   std::map<std::int32_t, BrokerState> brokers;
   std::map<std::string, std::shared_ptr<const TopicState>, std::less<>> topics;
   std::unordered_map<Uuid, std::string> names;
+  /// Names of topics that this broker keeps its own state in, beside those that Kafka has.
+  std::set<std::string, std::less<>> own_topics;
   /// Settings of brokers changed while they run, by broker id or all_brokers_key.
   std::map<std::string, std::map<std::string, std::string>, std::less<>> broker_configs;
 
