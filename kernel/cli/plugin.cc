@@ -1,10 +1,11 @@
-// millrace plugin list|show|check: works on files; no broker is asked.
+// millrace plugin list|show|check|new: works on files; no broker is asked.
 #include <iostream>
 
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 
 #include "kernel/cli/context.h"
+#include "kernel/cli/plugin_new.h"
 #include "kernel/host/library.h"
 #include "kernel/host/plugin_files.h"
 
@@ -111,10 +112,29 @@ Result<> check(const Context& context, const std::string& plugin) {
   return {};
 }
 
+Result<> make_new(const Context& context, const NewPlugin& wanted) {
+  MR_TRY(const auto folder, make_plugin_folder(wanted));
+  if (context.output == OutputFormat::json) {
+    print_json(json::object{{"folder", folder}, {"kind", wanted.kind}, {"name", wanted.name}});
+    return {};
+  }
+  const auto built = folder + "/build/plugins/" + wanted.kind + "/" + wanted.name + ".so";
+  std::cout
+      << "made " << folder << "\n\n"
+      << "  cmake -S " << folder << " -B " << folder
+      << "/build -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=PREFIX\n"
+      << "  cmake --build " << folder << "/build\n"
+      << "  ctest --test-dir " << folder << "/build\n"
+      << "  millrace plugin check " << built << "\n\n"
+      << "PREFIX is where Millrace is installed. The plugin's id begins with org.example: put "
+         "a name\nthat you own in its place.\n";
+  return {};
+}
+
 }  // namespace
 
 void add_plugin_verb(CLI::App& app, Context& context, Action& action) {
-  auto* verb = app.add_subcommand("plugin", "list, show and check plugins");
+  auto* verb = app.add_subcommand("plugin", "list, show, check and begin plugins");
   verb->require_subcommand(1);
   verb->add_option("--path", context.plugin_folders, "more folders to look in")
       ->type_name("FOLDER")
@@ -132,6 +152,18 @@ void add_plugin_verb(CLI::App& app, Context& context, Action& action) {
   };
   add_named("show", "show a plugin's facts and options", &show);
   add_named("check", "tell whether this kernel would load a plugin, and why not", &check);
+
+  auto* fresh = verb->add_subcommand("new", "make the folder of a new plugin");
+  const auto wanted = std::make_shared<NewPlugin>();
+  fresh->add_option("NAME", wanted->name, "its name, such as word_count")->required();
+  fresh->add_option("--kind", wanted->kind, "operators, or compression")->required();
+  fresh->add_option("--into", wanted->into, "the folder to make; NAME unless given")
+      ->type_name("FOLDER");
+  fresh->add_option("--templates", wanted->templates, "where the templates are")
+      ->type_name("FOLDER");
+  fresh->callback([&context, &action, wanted] {
+    action = [&context, wanted] { return make_new(context, *wanted); };
+  });
 }
 
 }  // namespace millrace::kernel::cli

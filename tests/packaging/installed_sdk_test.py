@@ -73,7 +73,7 @@ class InstalledSdkTest(unittest.TestCase):
     def build_template(self, compiler: str, *targets: str) -> Path:
         """A copy of the template that was installed."""
         copy = Path(tempfile.mkdtemp(dir=self.folder)) / "deflate"
-        shutil.copytree(self.prefix / "share" / "millrace" / "template", copy)
+        shutil.copytree(self.prefix / "share" / "millrace" / "template" / "compression", copy)
         return self.build(copy, compiler, *targets)
 
     def build_examples(self, compiler: str) -> Path:
@@ -84,8 +84,11 @@ class InstalledSdkTest(unittest.TestCase):
         run("ctest", "--test-dir", plugins.parent, "--output-on-failure", "--no-tests=error")
         return plugins / "operators"
 
+    def tool(self, *words: str | Path, code: int = 0) -> str:
+        return run(self.prefix / "bin" / "millrace", *words, code=code)
+
     def check(self, plugin: Path, code: int = 0) -> str:
-        return run(self.prefix / "bin" / "millrace", "plugin", "check", plugin, code=code)
+        return self.tool("plugin", "check", plugin, code=code)
 
     def assert_fits(self, plugin: Path):
         """The installed kernel would load it, and it shows nothing but its descriptor."""
@@ -118,6 +121,35 @@ class InstalledSdkTest(unittest.TestCase):
         for name in EXAMPLES:
             source = self.prefix / "share" / "millrace" / "examples" / f"{name}.cc"
             self.assertLess(len(source.read_text().splitlines()), EXAMPLE_LINES_MAX, name)
+
+    def test_plugin_new_makes_plugins_that_pass_their_contract_and_fit(self):
+        for kind, name in (("operators", "page_views"), ("compression", "my_codec")):
+            with self.subTest(kind=kind):
+                folder = Path(tempfile.mkdtemp(dir=self.folder)) / name
+                made = self.tool("plugin", "new", name, "--kind", kind, "--into", folder)
+                self.assertIn(f"made {folder}", made)
+                plugins = self.build(folder, self.options.compiler)
+                run("ctest", "--test-dir", plugins.parent, "--output-on-failure",
+                    "--no-tests=error")  # fmt: skip
+                plugin = plugins / kind / f"{name}.so"
+                self.assert_fits(plugin)
+                self.assertIn(f"org.example.{kind}.{name}", self.tool("plugin", "show", plugin))
+
+    def test_plugin_new_touches_nothing_that_is_there(self):
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        for words, text in (
+            (("here", "--kind", "operators", "--into", folder), "is there already"),
+            (("Here", "--kind", "operators"), "expected a name"),
+            (("here", "--kind", "operator"), "nearest known: operators"),
+            (("here", "--kind", "operators", "--templates", folder), "no templates in"),
+        ):
+            refused = subprocess.run(
+                [self.prefix / "bin" / "millrace", "plugin", "new", *words],
+                cwd=folder, capture_output=True, text=True,
+            )  # fmt: skip
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertIn(text, refused.stderr)
+        self.assertEqual(list(folder.iterdir()), [])
 
     def test_codec_of_another_compiler_runs_in_the_daemon(self):
         plugins = self.build_template(self.options.other_compiler, "plugin_compression_deflate")

@@ -1,0 +1,134 @@
+#include "kernel/cli/plugin_new.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "kernel/config/text.h"
+
+namespace millrace::kernel::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t name_bytes_max = 64;
+
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_word(char c) { return is_lower(c) || (c >= '0' && c <= '9') || c == '_'; }
+
+Result<> check_name(const std::string& name) {
+  const bool fits = !name.empty() && name.size() <= name_bytes_max && is_lower(name.front()) &&
+                    std::ranges::all_of(name, is_word);
+  if (fits) return {};
+  return Error{Errc::invalid_argument,
+               concat("expected a name of at most ", name_bytes_max,
+                      " lower-case letters, digits and underscores, such as word_count; found \"",
+                      name, "\"")};
+}
+
+/// "word_count" -> "WordCount"
+std::string class_name_of(const std::string& name) {
+  std::string made;
+  bool first = true;
+  for (const char c : name) {
+    if (c != '_') made += first && is_lower(c) ? static_cast<char>(c - 'a' + 'A') : c;
+    first = c == '_';
+  }
+  return made;
+}
+
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+/// `../share/millrace/template` beside the running program.
+fs::path installed_templates() {
+  std::error_code none;
+  const auto program = fs::read_symlink("/proc/self/exe", none);
+  return program.parent_path().parent_path() / "share/millrace/template";
+}
+
+std::vector<std::string> kinds_in(const fs::path& templates) {
+  std::vector<std::string> kinds;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(templates, none)) {
+    if (entry.is_directory(none)) kinds.push_back(entry.path().filename().string());
+  }
+  std::ranges::sort(kinds);
+  return kinds;
+}
+
+Error io_error(const fs::path& path, const std::error_code& why) {
+  return Error{Errc::io, concat(path.string(), ": ", why.message())};
+}
+
+// The template's own name is that of its source that has a test.
+Result<std::string> own_name(const fs::path& folder) {
+  constexpr std::string_view ending = "_test.cc";
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    auto name = entry.path().filename().string();
+    if (!name.ends_with(ending)) continue;
+    name.resize(name.size() - ending.size());
+    return name;
+  }
+  return Error{Errc::not_found, concat(folder.string(), ": no template, it has no NAME_test.cc")};
+}
+
+Result<> copy_file(const fs::path& from, const fs::path& to,
+                   const std::vector<std::pair<std::string, std::string>>& renamed) {
+  std::ifstream in(from, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  if (!in) return Error{Errc::io, concat(from.string(), ": cannot be read")};
+  for (const auto& [old_name, new_name] : renamed) replace_all(text, old_name, new_name);
+  std::ofstream out(to, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) return Error{Errc::io, concat(to.string(), ": cannot be written")};
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> make_plugin_folder(const NewPlugin& wanted) {
+  MR_CHECK(check_name(wanted.name));
+  const fs::path templates =
+      wanted.templates.empty() ? installed_templates() : fs::path(wanted.templates);
+  const auto kinds = kinds_in(templates);
+  if (kinds.empty()) {
+    return Error{Errc::not_found,
+                 concat("no templates in ", templates.string(),
+                        "; install the SDK (component sdk), or name its folder with --templates")};
+  }
+  if (!contains(kinds, wanted.kind)) {
+    return Error{Errc::invalid_argument,
+                 concat("no template of kind ", wanted.kind, nearest_hint(wanted.kind, kinds),
+                        "; there are: ", joined(kinds))};
+  }
+  const auto from = templates / wanted.kind;
+  MR_TRY(const auto old_name, own_name(from));
+  const std::vector<std::pair<std::string, std::string>> renamed{
+      {old_name, wanted.name}, {class_name_of(old_name), class_name_of(wanted.name)}};
+
+  const fs::path into = wanted.into.empty() ? fs::path(wanted.name) : fs::path(wanted.into);
+  std::error_code failed;
+  if (!fs::create_directory(into, failed)) {
+    if (failed) return io_error(into, failed);
+    return Error{Errc::conflict, concat(into.string(), " is there already; choose another name")};
+  }
+  for (const auto& entry : fs::directory_iterator(from, failed)) {
+    auto name = entry.path().filename().string();
+    replace_all(name, old_name, wanted.name);
+    MR_CHECK(copy_file(entry.path(), into / name, renamed));
+  }
+  if (failed) return io_error(from, failed);
+  return into.string();
+}
+
+}  // namespace millrace::kernel::cli
