@@ -42,6 +42,7 @@ Task<std::unique_ptr<Partition>> Partition::open(PartitionHost host, TopicPartit
                           .bytes_cut = opened.bytes_cut,
                           .created = opened.created};
   MR_CO_CHECK(co_await partition->recover());
+  partition->flush_recovered();
   co_return std::move(partition);
 }
 

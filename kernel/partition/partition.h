@@ -248,6 +248,7 @@ class Partition {
   Task<> flush_to(Offset end);
   Task<> flush_later(Gate::Pass pass);
   void schedule_flush();
+  void flush_recovered();
 
   PartitionHost host_;
   TopicPartition id_;

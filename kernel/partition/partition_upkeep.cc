@@ -260,6 +260,20 @@ Task<> Partition::flush_to(Offset end) {
   co_return {};
 }
 
+// What stood behind the recovery point was in the page cache when the last process ended, and may
+// be there alone. Whoever started this one does not wait for the disk.
+void Partition::flush_recovered() {
+  const auto bounds = log_->bounds();
+  auto pass = running_.enter();
+  if (bounds.recovery_point >= bounds.end || !pass) return;
+  auto flushing = [](Partition& self, Gate::Pass inside, Offset end) -> Task<> {
+    static_cast<void>(inside);  // keeps the partition open until the end
+    co_return co_await self.flush_to(end);
+  };
+  spawn(host_.shard, flushing(*this, *std::move(pass), bounds.end), "flush after recovery",
+        &background_);
+}
+
 void Partition::schedule_flush() {
   if (flush_scheduled_ || config_.flush_ms == TopicConfig::never_ms) return;
   auto pass = running_.enter();

@@ -34,7 +34,7 @@ FileLog::FileLog(LogHost host, std::string folder, LogOptions options, Recovered
       segments_(std::move(recovered.segments)),
       start_(recovered.start),
       end_(recovered.end),
-      recovery_point_(recovered.end),
+      recovery_point_(recovered.durable),
       as_closed_(recovered.as_closed) {
   mark_->facts->durable_end = recovery_point_.value;
   for (const auto& segment : segments_) {

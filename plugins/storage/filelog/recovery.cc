@@ -62,6 +62,7 @@ class Recovery {
                std::uint64_t file_bytes, std::string reason);
   Result<> refuse_unknown_damage(const std::string& log_path, const Damage& damage);
   Result<> settle();
+  Result<> sync();
   Result<> begin_at(Offset start);
   Result<> remove_segment(Offset base);
   Result<> remove(const std::string& name);
@@ -173,7 +174,7 @@ Result<> Recovery::remove_leftovers() {
                         name->suffix.ends_with(temporary_mark);
     const bool index = name->suffix == offset_index_suffix || name->suffix == time_index_suffix ||
                        name->suffix == aborted_suffix;
-    const bool orphan = index && std::ranges::find(bases, name->offset) == bases.end();
+    const bool orphan = index && !std::ranges::binary_search(bases, name->offset);
     if (marked || orphan) MR_CHECK(remove(file.name));
   }
   return {};
@@ -288,7 +289,18 @@ Result<> Recovery::settle() {
   const bool indexed = log_.segments.back()->indexed();
   const bool never_written = log_.end == Offset{0} && !indexed;
   log_.as_closed = log_.bytes_cut == 0 && (never_written || (request_.clean && indexed));
+  log_.durable = log_.end;
+  if (never_written) log_.segments.back()->set_dirty(false);
+  if (std::ranges::none_of(log_.segments, &Segment::dirty)) return {};
   // What was read may still be in the page cache alone.
+  if (request_.recovery_point && log_.bytes_cut == 0) {
+    log_.durable = std::max(log_.start, std::min(*request_.recovery_point, log_.end));
+    return {};
+  }
+  return sync();
+}
+
+Result<> Recovery::sync() {
   std::vector<std::shared_ptr<Segment>> dirty;
   std::vector<SyncPlan> plans;
   for (const auto& segment : log_.segments) {

@@ -31,6 +31,7 @@ struct RecoveredLog {
   std::vector<std::shared_ptr<Segment>> segments;  ///< at least one; the last is open for appends
   Offset start;
   Offset end;
+  Offset durable;          ///< below it everything is on disk; the rest is to be synced soon
   bool created = false;    ///< its folder is new, and not durable yet
   bool as_closed = false;  ///< never written to; or all, indexes too, is as a clean close left it
   Offset checked_from;
@@ -38,8 +39,10 @@ struct RecoveredLog {
   std::string cut_reason;
 };
 
-/// What it returns is on disk as a whole, but for the folder of a new log. Errc::conflict: the
-/// folder belongs to another topic of the same name. Errc::corrupt: there is damage with sound
+/// The folder of a new log is not on disk, nor is what stands behind a recovery point and was found
+/// sound: it was written before a crash, and nobody has to wait until it is flushed. What had
+/// to be cut, or no recovery point was known for, is. Errc::conflict: the folder belongs to another
+/// topic of the same name. Errc::corrupt: there is damage with sound
 /// batches behind it, in a log of which no recovery point is known.
 Result<RecoveredLog> recover(FileSystem& files, const RecoveryRequest& request);
 

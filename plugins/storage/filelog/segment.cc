@@ -15,6 +15,10 @@ namespace {
 constexpr std::int64_t relative_offset_max = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint64_t segment_bytes_max = std::numeric_limits<std::int32_t>::max();
 
+// Indexes so small stay in memory when their segment is let go of: they cost less than to be read
+// again.
+constexpr std::size_t kept_rows_max = 8;
+
 // More files than these are not synced one by one.
 constexpr std::size_t plans_one_by_one_max = 16;
 
@@ -441,6 +445,7 @@ void Segment::let_go() noexcept {
   const bool rows_written =
       offset_rows_written_ == offsets_.rows().size() && time_rows_written_ == times_.rows().size();
   if (!complete_ || dirty_ || !rows_written) return;
+  if (offsets_.rows().size() + times_.rows().size() <= kept_rows_max) return;
   offsets_ = {};
   times_ = {};
   loaded_ = false;

@@ -141,7 +141,7 @@ class Segment {
   /// The log file, opened if need be.
   Result<std::shared_ptr<File>> file();
   /// Closes the file, which whoever else holds keeps open; a complete segment that is on disk
-  /// forgets its indexes too, and is no longer loaded().
+  /// forgets its indexes too, unless they are small, and is no longer loaded().
   void let_go() noexcept;
   /// What readers still hold of the file of `before`, the same segment, is what this one uses too.
   void take_over(const Segment& before);
