@@ -3,6 +3,7 @@ cannot."""
 
 import json
 import random
+import re
 
 import pytest
 
@@ -86,6 +87,61 @@ def test_keys_go_where_the_java_client_sends_them(broker, tool):
     ours = {one["key"]: one["partition"] for one in tool.json_lines("consume", "tool-keys")}
     assert len(theirs) == len(set(keys))
     assert ours == theirs
+
+
+def columns(table: str) -> list[list[str]]:
+    """The rows of a table, cut where its headings begin: what does not line up falls apart."""
+    heading, *rows = table.splitlines()
+    starts = [0] + [match.end() for match in re.finditer("  +", heading)]
+    ends = starts[1:] + [None]
+    return [
+        [line[start:end].strip() for start, end in zip(starts, ends)] for line in [heading, *rows]
+    ]
+
+
+@pytest.mark.millrace
+def test_tables_say_what_json_says(broker, tool):
+    tool.text("topic", "create", "tool-tables", "--partitions", 2)
+    tool.text("produce", "tool-tables", stdin="a\n" * 100)
+    (described,) = tool.json_lines("log", "dirs")
+    (dir_json,) = described["log_dirs"]
+    of_topic = [one for one in dir_json["partitions"] if one["topic"] == "tool-tables"]
+    assert len(of_topic) == 2 and sum(one["bytes"] for one in of_topic) > 100
+    headings, row = columns(tool.text("log", "dirs"))
+    shown = dict(zip(headings, row))
+    assert shown["PATH"] == dir_json["path"] == str(broker.folder / "data")
+    assert int(shown["PARTITIONS"]) == len(dir_json["partitions"])
+    assert shown["ERROR"] == ""
+
+    (cluster,) = tool.json_lines("cluster", "describe")
+    assert f":{broker.port}" in json.dumps(cluster)
+    assert str(broker.port) in tool.text("cluster", "describe")
+
+
+@pytest.mark.millrace
+def test_settings_are_changed_described_and_explained(tool):
+    tool.text("topic", "create", "tool-settings", "--partitions", 1)
+    tool.text("config", "alter", "--topic", "tool-settings", "--set", "retention.ms=60000")
+    assert "60000" in tool.text("config", "describe", "--topic", "tool-settings")
+    refused = run("-b", tool.address, "config", "alter", "--topic", "tool-settings", "--set", "a=b")
+    assert refused.code != 0 and refused.output == "" and "a" in refused.errors
+    explained = run("config", "explain", "retention.ms").output
+    assert "(ms)" in explained and "604800000" in explained and "log.retention.hours" in explained
+    slip = run("config", "explain", "broker.dta")
+    assert slip.code == 1 and "nearest known: broker.data" in slip.errors
+
+
+@pytest.mark.millrace
+def test_a_broker_that_ends_meanwhile_is_said_so(own_broker):
+    tool = Tool(own_broker.address)
+    tool.text("topic", "create", "tool-end", "--partitions", 1)
+    own_broker.kill()
+    outcome = run("-b", own_broker.address, "produce", "tool-end", stdin="a\n")
+    assert outcome.code == 69
+    assert own_broker.address in outcome.errors
+    own_broker.start()
+    assert run("-b", own_broker.address, "produce", "tool-end", stdin="a\n").code == 0
+    assert Tool(own_broker.address).text("consume", "tool-end") == "a\n"
 
 
 @pytest.mark.parametrize(
