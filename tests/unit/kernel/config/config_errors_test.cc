@@ -31,8 +31,8 @@ TEST_F(ConfigErrorsTest, UnknownTable) {
   EXPECT_THAT(
       problems_in("[brokr]\nid = 1\n"),
       ElementsAre("millrace.toml:1:2: unknown table brokr; nearest known: broker; tables are "
-                  "broker, cluster, compression, coordination, defaults, log, plugins, storage, "
-                  "stream, transport"));
+                  "broker, cluster, compression, coordination, defaults, log, operators, plugins, "
+                  "storage, stream, transport"));
   EXPECT_THAT(problems_in("listen = 3\n"),
               ElementsAre(StartsWith("millrace.toml:1:1: unknown key listen; tables are ")));
 }
@@ -227,6 +227,12 @@ TEST_F(ConfigErrorsTest, OptionsOfACodecThatIsNotLoaded) {
   EXPECT_THAT(problems_in("[compression.gzpi]\nlevel = 1\n"),
               ElementsAre("millrace.toml:1:14: [compression.gzpi]: no codec of this name is "
                           "loaded; nearest known: gzip; loaded: gzip, zstd"));
+  EXPECT_THAT(problems_in("[operators.groups]\nlevel = 1\n"),
+              ElementsAre("millrace.toml:1:12: [operators.groups]: no operators plugin of this "
+                          "name is loaded; loaded: none"));
+  EXPECT_THAT(problems_in("[operators]\nsnapshot_events = 0\nplugins = [\"a\", \"a\"]\n"),
+              ElementsAre(StartsWith("millrace.toml:2:19: operators.snapshot_events: "),
+                          "millrace.toml:3:11: operators.plugins: \"a\" stands twice"));
   EXPECT_THAT(problems_in("[compression]\nplugin = [\"gzip\"]\n"),
               ElementsAre("millrace.toml:2:1: unknown key compression.plugin; nearest known: "
                           "plugins; [compression] has plugins"));
@@ -238,8 +244,6 @@ TEST_F(ConfigErrorsTest, ACodecChosenTwice) {
 }
 
 TEST_F(ConfigErrorsTest, ReservedTables) {
-  EXPECT_THAT(problems_in("[stream.totals]\n"),
-              ElementsAre("millrace.toml:1:2: [stream] is reserved: this version has no streams"));
   EXPECT_THAT(problems_in("[cluster]\npeer = \"x\"\n"),
               ElementsAre("millrace.toml:1:2: [cluster] is reserved: this version has no cluster "
                           "of brokers"));

@@ -57,7 +57,7 @@ inline constexpr MillraceOption nothing[] = {end_of_options};
 
 inline const MillraceOption* options_of(const std::string& plugin) {
   if (plugin == "kafka") return kafka_options;
-  if (plugin == "filelog") return filelog_options;
+  if (plugin == "filelog" || plugin == "accounts") return filelog_options;
   if (plugin == "zookeeper") return zookeeper_options;
   return plugin == "absent" ? nullptr : nothing;
 }
@@ -84,7 +84,7 @@ class ConfigFixture : public testing::Test {
     auto config = Config::load(source);
     if (!config) return std::unexpected(config.error());
     std::vector<DeclaredPlugin> plugins;
-    for (auto& request : config->plugins(codecs_found_)) {
+    for (auto& request : config->plugins(codecs_found_, services_found_)) {
       const auto* options = options_of(request.plugin);
       plugins.push_back({std::move(request), options});
     }
@@ -115,6 +115,7 @@ class ConfigFixture : public testing::Test {
 
   std::string folder_;
   std::vector<std::string> codecs_found_ = {"gzip", "zstd"};
+  std::vector<std::string> services_found_;
 };
 
 }  // namespace millrace::kernel

@@ -211,11 +211,45 @@ TEST_F(ConfigTest, SetTakesWhatIsNoTomlValueAsAText) {
   }
 }
 
+TEST_F(ConfigTest, OperatorsThatProvideAServiceRunUnlessOthersAreChosen) {
+  const auto config = Config::load({.path = "", .sets = {}});
+  ASSERT_TRUE(config);
+  EXPECT_FALSE(config->chooses_operators());
+  const auto found = config->plugins({}, {"accounts"});
+  EXPECT_TRUE(std::ranges::any_of(found, [](const PluginRequest& request) {
+    return request.kind == "operators" && request.instance == "accounts";
+  }));
+
+  const auto chosen = Config::load({.path = "", .sets = {"operators.plugins=['words']"}});
+  ASSERT_TRUE(chosen);
+  EXPECT_TRUE(chosen->chooses_operators());
+  for (const auto& request : chosen->plugins({}, {"accounts"})) {
+    if (request.kind == "operators") EXPECT_EQ(request.instance, "words");
+  }
+}
+
+TEST_F(ConfigTest, OperatorsHaveOptionsTogetherAndEachItsOwn) {
+  services_found_ = {"accounts"};
+  auto settings = check({.path = "", .sets = {}});
+  ASSERT_TRUE(settings) << to_error(settings.error()).detail;
+  EXPECT_EQ(settings->operators.snapshot_events, 100'000u);
+  EXPECT_EQ(settings->operators.snapshot_bytes, 16'777'216u);
+  settings = check(
+      {.path = "", .sets = {"operators.snapshot_events=5", "operators.accounts.sync=always"}});
+  ASSERT_TRUE(settings) << to_error(settings.error()).detail;
+  EXPECT_EQ(settings->operators.snapshot_events, 5u);
+  const auto own = std::ranges::find_if(settings->instances, [](const auto& instance) {
+    return instance.request.kind == "operators";
+  });
+  ASSERT_NE(own, settings->instances.end());
+  EXPECT_EQ(own->options.text("sync"), "always");
+}
+
 TEST_F(ConfigTest, RequestsSayWhereTheyWereAskedFor) {
   const auto path = write("millrace.toml", "[storage]\nplugin = \"memory\"\n\n[transport.kafka]\n");
   const auto config = Config::load({.path = path, .sets = {"coordination.plugin=zookeeper"}});
   ASSERT_TRUE(config);
-  const auto all = config->plugins({"gzip"});
+  const auto all = config->plugins({"gzip"}, {});
   ASSERT_EQ(all.size(), 4U);
   EXPECT_EQ(to_string({all[0].place, "gzip"}), "gzip");
   EXPECT_EQ(to_string({all[1].place, "zk"}), "--set coordination.plugin=…: zk");

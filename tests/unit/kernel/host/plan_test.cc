@@ -14,7 +14,7 @@ const std::string silent = "[coordination]\nplugin = \"silent\"\n[storage]\nplug
 
 std::string with_codecs(const std::string& codecs) {
   return silent + "[compression]\nplugins = [" + codecs +
-         "]\n[transport.quiet]\nlisten = \"here\"\n";
+         "]\n[transport.quiet]\nlisten = \"here\"\n[operators]\nplugins = []\n";
 }
 
 std::vector<std::string> problems(const std::string& text) {

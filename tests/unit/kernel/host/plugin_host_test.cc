@@ -49,6 +49,8 @@ level = 5
 plugin = "silent"
 [storage]
 plugin = "silent"
+[operators]
+plugins = []
 [transport.inner]
 plugin = "quiet"
 listen = "a"
