@@ -62,8 +62,12 @@ void Coordinator::drop_if_gone(std::string_view id) {
 
 void Coordinator::decide(Command& command, Context& context) {
   Turn turn{context, settings_.at(context)};
-  auto& ask = dynamic_cast<Ask&>(command.body);
-  std::visit([&](auto& body) { on(body, command.key, command.reply_to, turn); }, ask.body);
+  auto* ask = dynamic_cast<Ask*>(&command.body);
+  if (ask == nullptr) {  // from outside, where nobody knows these types
+    return context.refuse(command.reply_to, ErrorCode::invalid_request,
+                          "groups take requests of the protocol alone");
+  }
+  std::visit([&](auto& body) { on(body, command.key, command.reply_to, turn); }, ask->body);
   drop_if_gone(command.key);
 }
 

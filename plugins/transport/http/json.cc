@@ -9,9 +9,11 @@ unsigned status_of(ErrorCode error) {
   switch (error) {
     case ErrorCode::unknown_topic_or_partition:
     case ErrorCode::unknown_topic_id:
-    case ErrorCode::group_id_not_found: return 404;
+    case ErrorCode::group_id_not_found:
+    case ErrorCode::resource_not_found: return 404;
     case ErrorCode::topic_already_exists:
-    case ErrorCode::non_empty_group: return 409;
+    case ErrorCode::non_empty_group:
+    case ErrorCode::invalid_update_version: return 409;
     case ErrorCode::invalid_topic_exception:
     case ErrorCode::invalid_partitions:
     case ErrorCode::invalid_replication_factor:

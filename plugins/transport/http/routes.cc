@@ -13,6 +13,8 @@ namespace millrace::http_transport {
 namespace {
 
 constexpr Route routes[] = {
+    {"/admin/aggregates/NAME/KEY", "GET", handle_query},
+    {"/admin/aggregates/NAME/KEY", "POST", handle_command},
     {"/admin/brokers", "GET", handle_brokers},
     {"/admin/brokers/ID/configs", "GET", handle_broker_configs},
     {"/admin/brokers/ID/configs", "PATCH", handle_change_broker_configs},

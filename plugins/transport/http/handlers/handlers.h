@@ -31,6 +31,10 @@ Task<HttpResponse> handle_start_stream(Exchange& exchange);
 Task<HttpResponse> handle_stop_stream(Exchange& exchange);
 Task<HttpResponse> handle_replace_operator(Exchange& exchange);
 
+// aggregates.cc
+Task<HttpResponse> handle_command(Exchange& exchange);
+Task<HttpResponse> handle_query(Exchange& exchange);
+
 // configs.cc
 Task<HttpResponse> handle_topic_configs(Exchange& exchange);
 Task<HttpResponse> handle_change_topic_configs(Exchange& exchange);

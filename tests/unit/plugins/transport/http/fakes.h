@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <millrace/admin.h>
+#include <millrace/aggregates.h>
 #include <millrace/broker.h>
 #include <millrace/configs.h>
 #include <millrace/groups.h>
@@ -92,6 +93,28 @@ class FakeGroups final : public GroupService {
 };
 
 /// One broker, "b1", with `topics`; every partition holds offsets 10 to 30 unless it is unknown.
+/// Answers a command with what it was told.
+class FakeAggregates final : public Aggregates {
+ public:
+  Call<AggregateAnswer> command(std::string_view aggregate, std::string_view key,
+                                std::unique_ptr<Message> body) override;
+  Task<AggregateAnswer> query(std::string_view aggregate, std::string_view key,
+                              std::unique_ptr<Message> question) override;
+  Task<std::vector<AggregateAnswer>> query_all(std::string_view,
+                                               std::function<std::unique_ptr<Message>()>) override {
+    co_return std::vector<AggregateAnswer>();
+  }
+  Task<AggregateHome> home(std::string_view, std::string_view) override {
+    co_return AggregateHome();
+  }
+
+  ErrorCode error = ErrorCode::none;
+  bool own_types = false;  ///< its answers are no bytes
+
+ private:
+  AggregateAnswer answer(std::string text) const;
+};
+
 class FakeBroker final : public Broker {
  public:
   std::unique_ptr<Session> open_session(const ClientInfo&) override {
@@ -108,11 +131,16 @@ class FakeBroker final : public Broker {
   Configs& configs() noexcept override { return config_calls; }
   void* service(std::string_view id) noexcept override {
     if (id == GroupService::service_id && with_groups) return static_cast<GroupService*>(&groups);
+    if (id == Aggregates::service_id && with_aggregates) {
+      return static_cast<Aggregates*>(&aggregates);
+    }
     return id == Operations::service_id ? static_cast<Operations*>(&operations) : nullptr;
   }
 
   FakeGroups groups;
   bool with_groups = true;  ///< before the server listens
+  FakeAggregates aggregates;
+  bool with_aggregates = true;
 
   FakeOperations operations;
   FakeAdmin admin_calls;

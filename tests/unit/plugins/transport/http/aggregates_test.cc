@@ -1,0 +1,73 @@
+// /admin/aggregates from request to answer.
+#include <string_view>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server_fixture.h"
+
+namespace millrace::http_transport::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class AggregatesTest : public ServerFixture {
+ protected:
+  /// "200 {…}"
+  std::string result(std::string_view method, std::string_view path, std::string_view body = {}) {
+    if (!server) start();
+    const auto fields = body.empty() ? "Host: localhost\r\n"
+                                     : "Host: localhost\r\nContent-Type: application/json\r\n";
+    const auto answer = ask(method, path, body, fields);
+    auto text = body_of(answer);
+    if (text.ends_with('\n')) text.pop_back();
+    return std::to_string(status_of(answer)) + ' ' + text;
+  }
+};
+
+TEST_F(AggregatesTest, ACommandIsAnsweredWithTextAndHeaders) {
+  EXPECT_EQ(result("POST", "/admin/aggregates/accounts/al%2Fice",
+                   R"({"command":"deposit 5","headers":{"millrace-expected-version":3}})"),
+            R"(200 {"answer":"accounts al/ice deposit 5 v3","headers":{"millrace-version":"4"}})");
+  EXPECT_EQ(result("POST", "/admin/aggregates/accounts/alice", R"({"command":"look"})"),
+            R"(200 {"answer":"accounts alice look v","headers":{"millrace-version":"4"}})");
+}
+
+TEST_F(AggregatesTest, AQueryIsAnsweredLikewise) {
+  EXPECT_EQ(result("GET", "/admin/aggregates/accounts/alice"),
+            R"(200 {"answer":"accounts alice","headers":{}})");
+}
+
+TEST_F(AggregatesTest, ARefusalHasItsNameAndItsReason) {
+  broker.aggregates.error = ErrorCode::invalid_update_version;
+  EXPECT_EQ(result("POST", "/admin/aggregates/accounts/alice", R"({"command":"look"})"),
+            R"(409 {"error":"INVALID_UPDATE_VERSION","message":"refused"})");
+  broker.aggregates.error = ErrorCode::resource_not_found;
+  EXPECT_THAT(result("GET", "/admin/aggregates/accounts/alice"), StartsWith("404 "));
+  broker.aggregates.error = ErrorCode::coordinator_load_in_progress;
+  EXPECT_THAT(result("GET", "/admin/aggregates/accounts/alice"), StartsWith("503 "));
+}
+
+TEST_F(AggregatesTest, WhatIsNoTextIsNotShown) {
+  broker.aggregates.own_types = true;
+  EXPECT_THAT(result("GET", "/admin/aggregates/groups/x"), StartsWith(R"(409 {"error":"no_text")"));
+}
+
+TEST_F(AggregatesTest, ABodyThatIsWrongIsToldSo) {
+  const auto* path = "/admin/aggregates/accounts/alice";
+  EXPECT_THAT(result("POST", path, "{}"), HasSubstr("command: expected a text, found nothing"));
+  EXPECT_THAT(result("POST", path, R"({"command":1})"), StartsWith("400 "));
+  EXPECT_THAT(result("POST", path, R"({"command":"x","header":{}})"), StartsWith("400 "));
+  EXPECT_THAT(result("POST", path, R"({"command":"x","headers":{"a":[]}})"), StartsWith("400 "));
+}
+
+TEST_F(AggregatesTest, WithoutTheServiceNothingIsThere) {
+  broker.with_aggregates = false;
+  EXPECT_THAT(result("GET", "/admin/aggregates/a/b"), StartsWith(R"(404 {"error":"not_loaded")"));
+  EXPECT_THAT(result("POST", "/admin/aggregates/a/b", R"({"command":"x"})"),
+              StartsWith(R"(404 {"error":"not_loaded")"));
+}
+
+}  // namespace
+}  // namespace millrace::http_transport::testing
