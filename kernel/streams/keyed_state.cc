@@ -26,6 +26,7 @@ KeyedStore::~KeyedStore() { memory_.give_back(bytes_); }
 
 void KeyedStore::charge(std::int64_t bytes) {
   if (bytes > 0 && !memory_.take(bytes)) {
+    refused_ = true;
     throw StreamMemoryExceeded("state and pending output of the stream exceed its memory of " +
                                std::to_string(memory_.bytes_max()) + " bytes");
   }

@@ -59,6 +59,8 @@ class KeyedStore final : public KeyedState {
   void for_each(const std::function<bool(Bytes key, Bytes value)>& each) const override;
   std::size_t size() const noexcept override { return size_; }
   std::uint64_t bytes() const noexcept { return static_cast<std::uint64_t>(bytes_); }
+  /// Something did not fit, whatever became of the exception.
+  bool refused() const noexcept { return refused_; }
 
   /// The record that is being processed has succeeded: its changes stay.
   void keep();
@@ -121,6 +123,7 @@ class KeyedStore final : public KeyedState {
   std::vector<Saved> undo_;
   std::size_t size_ = 0;
   std::int64_t bytes_ = 0;
+  bool refused_ = false;
 };
 
 /// Times by name; kept, undone and committed as state is.  [one thread at a time]

@@ -147,7 +147,9 @@ MadeOperator OperatorChain::replace(std::size_t step_at, MadeOperator made) {
 }
 
 void OperatorChain::fail(ChainFailure failure) noexcept {
-  if (!failure_) failure_ = std::move(failure);
+  const bool worse = failure.kind == ChainFailure::Kind::memory && failure_ &&
+                     failure_->kind != ChainFailure::Kind::memory;
+  if (!failure_ || worse) failure_ = std::move(failure);
 }
 
 void OperatorChain::fail_memory(std::size_t step_at) {
@@ -246,6 +248,11 @@ void OperatorChain::write(std::size_t step_at, std::string_view topic, const Out
 
 // All of it stays, or goes.
 std::optional<ChainFailure> OperatorChain::finish() {
+  // Also where an operator has caught what was thrown through it.
+  for (std::size_t at = 0; at < steps_.size(); ++at) {
+    if (steps_[at]->state.refused() || steps_[at]->timers.times().refused()) fail_memory(at);
+  }
+  if (outputs_.refused()) fail_memory(steps_.size() - 1);
   auto failure = std::exchange(failure_, std::nullopt);
   for (const auto& slot : steps_) {
     if (failure) {

@@ -73,6 +73,7 @@ void StreamOutputs::account(std::size_t before, std::size_t now) {
   const auto grown = static_cast<std::int64_t>(now) - static_cast<std::int64_t>(before);
   bytes_ += grown;
   if (memory_.take(grown)) return;
+  refused_ = true;
   memory_.give_back(-grown);  // it is there already; undo() and the end give it back
   throw StreamMemoryExceeded("state and pending output of the stream exceed its memory of " +
                              std::to_string(memory_.bytes_max()) + " bytes");

@@ -54,6 +54,8 @@ class StreamOutputs {
   void keep() noexcept;
   void undo();
 
+  /// As of KeyedStore.
+  bool refused() const noexcept { return refused_; }
   std::size_t bytes() const noexcept { return static_cast<std::size_t>(bytes_); }
   /// Everything, sealed. It counts as memory until written() is called.
   std::vector<StreamOutput> take();
@@ -71,6 +73,7 @@ class StreamOutputs {
   std::vector<Partition*> filled_;   // that hold records
   std::int64_t bytes_ = 0;           // charged for batches that are being filled
   std::int64_t taken_bytes_ = 0;     // for those that are being written
+  bool refused_ = false;
 };
 
 }  // namespace millrace::kernel

@@ -289,17 +289,21 @@ void StreamTask::tell(const TurnResult& result) {
   }
   if (result.skipped > 0) run_->skipped.add(result.skipped);
   status_->set_state_entries(result.state_entries);
+  status_->change([&](StreamTaskFact& fact) { fact.state_bytes = result.state_bytes; });
+  tell_positions(result.positions);
+}
+
+void StreamTask::tell_positions(const SourcePositions& positions) {
   status_->change([&](StreamTaskFact& fact) {
-    fact.state_bytes = result.state_bytes;
     fact.sources.clear();
     for (const auto& topic : sources_) {
-      const auto position = result.positions.find(topic);
+      const auto position = positions.find(topic);
       const auto end = ends_.find(topic);
       auto& source = fact.sources.emplace_back(StreamSourceFact{topic, {}, -1});
-      if (position == result.positions.end()) continue;
+      if (position == positions.end()) continue;
       source.position = position->second;
-      if (end != ends_.end())
-        source.lag = std::max<std::int64_t>(end->second - position->second, 0);
+      if (end == ends_.end()) continue;
+      source.lag = std::max<std::int64_t>(end->second - position->second, 0);
     }
   });
 }

@@ -116,6 +116,7 @@ class StreamTask {
   Task<> release_state();
   void given_up();
   void tell(const TurnResult& result);
+  void tell_positions(const SourcePositions& positions);
   void tell_state(std::string_view state, std::string_view reason = {});
   bool interrupted() const noexcept { return stopping_ || !replacements_.empty(); }
   /// Waits within what stop() and replace() end; false when they did.
@@ -128,6 +129,7 @@ class StreamTask {
   Task<> restore();
   Task<Offset> restore_snapshot();
   Task<> find_beginnings();
+  Task<> find_ends();
   Task<Offset> find_offset(std::string topic, OffsetSpec spec);
 
   // stream_task_write.cc

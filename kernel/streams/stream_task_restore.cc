@@ -80,6 +80,10 @@ Task<> StreamTask::make_state() {
     co_return Error{Errc::io, concat("no producer id: ", name_of(producer.error))};
   }
   state_->outputs().set_producer(producer.producer_id, producer.producer_epoch);
+  for (const auto& topic : {run_->spec.sink, run_->spec.dead_letter}) {
+    if (!topic.empty()) MR_CO_CHECK(co_await learn(topic));
+  }
+  learned_at_ = shard_.now();
   co_return {};
 }
 
@@ -119,7 +123,8 @@ Task<> StreamTask::restore() {
                                            {"records", records},
                                            {"state_bytes", state_->chain().state_bytes()},
                                            {"ms", took}});
-  co_return co_await find_beginnings();
+  MR_CO_CHECK(co_await find_beginnings());
+  co_return co_await find_ends();
 }
 
 // Where the changelog is to be read from. A snapshot that is not what it claims to be is passed
@@ -158,6 +163,21 @@ Task<> StreamTask::find_beginnings() {
   // "latest" shall mean the same after a crash.
   TurnInput nothing{.sources = {}, .now = parts_.environment.clock().wall()};
   co_return co_await process(std::move(nothing));
+}
+
+// So that the lag is known before the first record comes.
+Task<> StreamTask::find_ends() {
+  if (!state_) co_return {};
+  for (const auto& topic : sources_) {
+    MR_CO_TRY(ends_[topic], co_await find_offset(topic, OffsetSpec::latest));
+  }
+  std::vector<std::uint64_t> entries;
+  for (std::size_t at = 0; at < state_->chain().size(); ++at) {
+    entries.push_back(state_->chain().state_of(at).size());
+  }
+  status_->set_state_entries(std::move(entries));
+  tell_positions(state_->positions());
+  co_return {};
 }
 
 Task<Offset> StreamTask::find_offset(std::string topic, OffsetSpec spec) {
