@@ -1,0 +1,429 @@
+"""Streams: operators between topics, with state, over restarts and kills, and when they misbehave."""
+
+import re
+import shutil
+from collections import Counter
+
+import pytest
+
+from harness.broker import Millrace
+from harness.confluent import Confluent
+from harness.paths import SOURCE
+from harness.records import Record, number_of, numbered_records
+from harness.streams import STEPS, Streams
+from harness.tool import Tool, run
+from test_daemon import BAD_CONFIG, daemon
+
+pytestmark = pytest.mark.millrace
+
+PARTITIONS = 3
+README = SOURCE / "plugins" / "transport" / "http" / "README.md"
+
+
+@pytest.fixture
+def broker(tmp_path):
+    one = Millrace(
+        tmp_path / "broker",
+        {"num.partitions": PARTITIONS},
+        {"plugins.path": f'["{STEPS}"]'},
+    )
+    try:
+        yield one.start()
+        one.end()
+    finally:
+        one.close()
+
+
+@pytest.fixture
+def streams(broker) -> Streams:
+    return Streams(broker)
+
+
+@pytest.fixture
+def kafka(broker):
+    client = Confluent(broker.address)
+    client.create_topic("in", PARTITIONS)
+    yield client
+    client.close()
+
+
+def records_of(client: Confluent, topic: str) -> list[Record]:
+    partitions = client.read_all(topic, PARTITIONS)
+    return [record for records in partitions.values() for record in records]
+
+
+def values_of(client: Confluent, topic: str) -> list[bytes]:
+    return [record.value for record in records_of(client, topic)]
+
+
+def send(client: Confluent, values: list[bytes], key: bytes | None = b"k") -> None:
+    client.produce("in", [Record(key, value) for value in values])
+
+
+def java_partition(key: bytes, partitions: int) -> int:
+    """What Kafka's default partitioner chooses: murmur2."""
+    m, mask = 0x5BD1E995, 0xFFFFFFFF
+    h = 0x9747B28C ^ len(key)
+    whole = len(key) // 4 * 4
+    for at in range(0, whole, 4):
+        k = int.from_bytes(key[at : at + 4], "little") * m & mask
+        k = (k ^ k >> 24) * m & mask
+        h = (h * m & mask) ^ k
+    if rest := key[whole:]:
+        h = (h ^ int.from_bytes(rest, "little")) * m & mask
+    h = (h ^ h >> 13) * m & mask
+    return ((h ^ h >> 15) & 0x7FFFFFFF) % partitions
+
+
+# ---- the plain way ----
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+def test_records_pass_with_key_value_headers_and_time(streams, kafka, codec):
+    streams.create("copy", "in", "out", "pass")
+    sent = numbered_records(10_000)
+    kafka.produce("in", sent, codec=codec)
+    streams.wait_for_position("copy", len(sent))
+    stored = kafka.read_all("out", PARTITIONS)
+    assert Counter(record for records in stored.values() for record in records) == Counter(sent)
+    times = {record.value: record.timestamp for record in records_of(kafka, "in")}
+    for partition, records in stored.items():
+        for record in records:
+            assert partition == java_partition(record.key, PARTITIONS)
+            assert record.timestamp == times[record.value]
+        for key in {record.key for record in records}:
+            numbers = [number_of(record) for record in records if record.key == key]
+            assert numbers == sorted(numbers), "records of a key stay in order"
+
+
+def test_a_stream_of_the_configuration(tmp_path):
+    config = tmp_path / "millrace.toml"
+    config.write_text(
+        '[stream.count]\nsources = ["in"]\nsink = "counts"\n'
+        '[[stream.count.steps]]\noperator = "words"\n'
+    )
+    broker = Configured(tmp_path / "broker", config)
+    try:
+        broker.start()
+        streams = Streams(broker)
+        waiting = streams.wait_for_state("count", "waiting")
+        assert "there is no topic in" in waiting["reason"]
+        client = Confluent(broker.address)
+        client.create_topic("in", PARTITIONS)
+        client.produce("in", [Record(b"k", b"one two two")])
+        fact = streams.wait_for_position("count", 1)
+        assert fact["declared_in"] == f"{config}:1:9"
+        counts = {record.key: record.value for record in client.read("counts", 0)}
+        assert counts == {b"one": b"1", b"two": b"2"}
+        refused = streams.http.ask("DELETE", "/admin/streams/count")
+        assert refused.status == 409 and f"{config}:1:9" in refused.text
+        client.close()
+        broker.end()
+    finally:
+        broker.close()
+
+
+class Configured(Millrace):
+    def __init__(self, folder, config):
+        super().__init__(folder, {}, {"plugins.path": f'["{STEPS}"]'})
+        self.config = config
+
+    def command(self):
+        return [*super().command(), "--config", str(self.config)]
+
+
+def test_declared_over_the_admin_api_it_outlives_a_restart(streams, broker, kafka):
+    streams.create("count", "in", "counts", "words")
+    send(kafka, [b"a b"] * 10)
+    streams.wait_for_position("count", 10)
+    assert streams.ask("count", "stop").status == 200
+    send(kafka, [b"a"] * 5)
+    broker.stop()
+    broker.start()
+    assert streams.describe("count")["state"] == "stopped", "it was stopped, and stays so"
+    assert streams.ask("count", "start").status == 200
+    streams.wait_for_position("count", 15)
+    counts = Counter()
+    for record in records_of(kafka, "counts"):
+        counts[record.key] = max(counts[record.key], int(record.value))
+    assert counts == {b"a": 15, b"b": 10}
+    assert streams.http.ask("DELETE", "/admin/streams/count").status == 200
+    assert streams.http.get("/admin/streams") == {"streams": []}
+    broker.stop()
+    broker.start()
+    assert streams.http.get("/admin/streams") == {"streams": []}
+
+
+def test_latest_begins_with_what_comes_next(streams, broker, kafka):
+    send(kafka, [b"before"])
+    streams.create("late", "in", "out", "pass", **{"from": "latest"})
+    streams.wait_for_position("late", 1)
+    broker.kill()
+    broker.start()
+    send(kafka, [b"after"])
+    streams.wait_for_position("late", 2)
+    assert values_of(kafka, "out") == [b"after"]
+
+
+def test_more_partitions_of_the_source_are_taken_up(streams, kafka):
+    streams.create("copy", "in", "out", "pass")
+    streams.wait_for_state("copy", "running")
+    kafka.grow("in", PARTITIONS + 1)
+    kafka.wait_until_ready("in", PARTITIONS + 1)
+    kafka.produce("in", [Record(None, b"there", partition=PARTITIONS)])
+    streams.wait_for_position("copy", 1)
+    assert values_of(kafka, "out") == [b"there"]
+
+
+def test_the_metrics_are_those_of_the_list(streams, kafka):
+    streams.create("copy", "in", "out", "pass")
+    send(kafka, [b"x"] * 100)
+    streams.wait_for_position("copy", 100)
+    text = README.read_text()
+    listed = set(re.findall(r"^\| `(millrace_stream_[a-z_]+)` ", text, re.MULTILINE))
+    metrics = streams.http.metrics()
+    assert {name for name in metrics.names if name.startswith("millrace_stream_")} == listed
+    labels = {"stream": "copy", "step": "pass"}
+    assert metrics.value("millrace_stream_step_records_in_total", **labels) == 100
+    assert metrics.value("millrace_stream_step_records_out_total", **labels) == 100
+    assert metrics.value("millrace_stream_running", stream="copy") == 1
+
+
+# ---- errors ----
+
+
+def test_stop_ends_at_the_record_and_goes_on_from_it(streams, kafka):
+    streams.create("picky", "in", "out", "misbehaves", options={"how": "fail"})
+    send(kafka, [b"a", b"poison", b"b"])
+    fact = streams.wait_for_state("picky", "failed")
+    assert "this record is not to my liking" in fact["reason"]
+    assert re.search(r"step misbehaves at in-\d offset 1", fact["reason"])
+    assert streams.position("picky") == 1, "what was before it is committed"
+    assert values_of(kafka, "out") == [b"a"], "nothing of the record that failed counts"
+    streams.ask("picky", "start")
+    streams.wait_for_state("picky", "failed")
+    assert values_of(kafka, "out") == [b"a"]
+
+
+@pytest.mark.parametrize("how", ["fail", "throw", "throw-other", "garbage", "nowhere"])
+def test_skip_goes_on_without_the_record(streams, kafka, how):
+    streams.create("lax", "in", "out", "misbehaves", options={"how": how}, on_error="skip")
+    send(kafka, [b"a", b"poison", b"b"])
+    fact = streams.wait_for_position("lax", 3)
+    assert fact["state"] == "running"
+    assert fact["steps"][0]["errors"] == 1
+    assert values_of(kafka, "out") == [b"a", b"b"]
+
+
+def test_dead_letters_say_why_and_where_from(streams, kafka):
+    streams.create(
+        "careful",
+        "in",
+        "out",
+        "misbehaves",
+        options={"how": "throw"},
+        on_error="dead-letter",
+        dead_letter="bad",
+    )
+    kafka.produce(
+        "in",
+        [
+            Record(b"k", b"a", partition=1),
+            Record(b"k", b"poison", (("own", b"header"),), partition=1),
+            Record(b"k", b"b", partition=1),
+        ],
+    )
+    streams.wait_for_position("careful", 3)
+    assert values_of(kafka, "out") == [b"a", b"b"]
+    (letter,) = records_of(kafka, "bad")
+    assert (letter.key, letter.value) == (b"k", b"poison")
+    assert letter.headers == (
+        ("own", b"header"),
+        ("millrace-error", b"it threw: thrown on purpose"),
+        ("millrace-stream", b"careful"),
+        ("millrace-step", b"misbehaves"),
+        ("millrace-topic", b"in"),
+        ("millrace-partition", b"1"),
+        ("millrace-offset", b"1"),
+    )
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("how", ["hoard", "flood", "swallow"])
+def test_beyond_its_memory_a_stream_ends_alone(streams, kafka, how):
+    streams.create("copy", "in", "copied", "pass")
+    streams.create(
+        "greedy", "in", "out", "misbehaves", options={"how": how}, memory_bytes=20 << 20,
+        on_error="skip",
+    )
+    send(kafka, [b"a", b"poison", b"b"])
+    fact = streams.wait_for_state("greedy", "failed")
+    assert "memory of 20971520 bytes" in fact["reason"]
+    streams.wait_for_position("copy", 3)
+    assert values_of(kafka, "out") == [b"a"]
+
+
+@pytest.mark.fault
+def test_who_never_comes_back_is_given_up_and_the_others_go_on(streams, broker, kafka):
+    for number in range(3):  # more than there are workers
+        streams.create(
+            f"hung-{number}", "in", "out", "misbehaves", options={"how": "hang"}, timeout_ms=1000
+        )
+    streams.create("copy", "in", "copied", "pass")
+    send(kafka, [b"a", b"poison", b"b"])
+    for number in range(3):
+        fact = streams.wait_for_state(f"hung-{number}", "failed")
+        assert "did not come back within 1000 ms" in fact["reason"]
+        assert "step misbehaves at in" in fact["reason"]
+    streams.wait_for_position("copy", 3)
+    streams.ask("hung-0", "start")
+    streams.wait_for_state("hung-0", "failed")
+    send(kafka, [b"c"])
+    streams.wait_for_position("copy", 4)
+    kafka.produce("in", numbered_records(1000), codec="zstd")  # these need workers as well
+    code, seconds = broker.stop()
+    assert code == broker.stop_code and seconds < broker.stop_seconds_max, broker.log_tail()
+
+
+@pytest.mark.parametrize("how", ["refuse", "make-null", "make-throws"])
+def test_an_operator_that_cannot_be_made(streams, kafka, how):
+    streams.create("stillborn", "in", "out", "misbehaves", options={"how": how})
+    fact = streams.wait_for_state("stillborn", "failed")
+    expected = {
+        "refuse": "these options go not together",
+        "make-null": "make() returned null",
+        "make-throws": "it threw: make() throws",
+    }
+    assert expected[how] in fact["reason"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"sources": []}, "sources: expected a topic at least"),
+        ({"sources": ["in", "in"]}, '"in" stands twice'),
+        ({"sink": "in"}, "the stream would feed itself"),
+        ({"sink": "no/topic"}, "is no name of a topic"),
+        ({"guarantee": "exactly-once"}, "comes with transactions"),
+        ({"on_error": "dead-letter"}, "needs it"),
+        ({"on_error": "ignore"}, "expected one of"),
+        ({"name": "a/b"}, "is no name of a stream"),
+        ({"steps": []}, "expected a step at least"),
+        ({"steps": [{"operator": "pass"}, {"operator": "pass"}]}, "give it a name of its own"),
+        ({"steps": [{"operator": "paß"}]}, "expected the NAME of operators/NAME.so"),
+        ({"steps": [{"operator": "pas"}]}, "nearest known: pass"),
+        ({"steps": [{"operator": "pass", "options": {"x": 1}}]}, "unknown option x"),
+        ({"steps": [{"operator": "misbehaves"}]}, "needs the option how"),
+        (
+            {"steps": [{"operator": "misbehaves", "options": {"how": "thro"}}]},
+            "nearest known: throw",
+        ),
+        ({"steps": [{"operator": "misbehaves", "options": {"how": 3}}]}, "found integer 3"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_a_wrong_declaration_is_refused_and_says_why(streams, change, words):
+    spec = {"name": "s", "sources": ["in"], "sink": "out", "steps": [{"operator": "pass"}]}
+    answer = streams.http.ask("POST", "/admin/streams", spec | change)
+    assert answer.status == 400 and words in answer.json()["message"], answer
+    assert streams.http.get("/admin/streams") == {"streams": []}
+
+
+def test_a_wrong_option_in_the_configuration_is_told_with_line_and_column(tmp_path):
+    config = tmp_path / "millrace.toml"
+    config.write_text(
+        f'[plugins]\npath = ["{STEPS}"]\n'
+        '[stream.a]\nsources = ["in"]\nguarantee = "exactly-once"\n'
+        '[[stream.a.steps]]\noperator = "misbehaves"\nhow = "thro"\nwhy = 1\n'
+        '[stream.b]\nsources = "in"\nsteps = [{ operator = "pas" }, 3]\n'
+        "[stream.c]\n"
+    )
+    checked = daemon("--config", config, "--check")
+    assert checked.returncode == BAD_CONFIG
+    for line in (
+        f"{config}:8:7: stream.a.steps[0].how: expected one of",
+        f"{config}:9:1: unknown key stream.a.steps[0].why",
+        f"{config}:11:11: stream.b.sources: expected a list of texts",
+        f"{config}:12:23:",  # there is no operators/pas.so
+        f"{config}:12:32: stream.b.steps[1]: expected a table",
+        f"{config}:13:9: [stream.c] needs sources",
+        f"{config}:13:9: stream.c: expected its steps",
+    ):
+        assert line in checked.stderr, checked.stderr
+
+
+# ---- replaced while it runs ----
+
+
+def test_an_operator_is_replaced_while_it_runs(streams, broker, kafka, tmp_path):
+    """Every record is seen once, by the old one or the new one, with the state of both; also by a
+    file that lies under the same name as the one before."""
+    streams.create("stamp", "in", "out", "stamp_one")
+    file = tmp_path / "stamp.so"
+    total = 0
+    for version in ("two", "one", "two"):
+        send(kafka, [b"x"] * 500)
+        streams.wait_for_position("stamp", total + 1)
+        total += 500
+        file.unlink(missing_ok=True)
+        shutil.copy(STEPS / "operators" / f"stamp_{version}.so", file)
+        answer = streams.ask("stamp", "replace", {"step": "stamp_one", "file": str(file)})
+        assert answer.status == 200, answer
+        assert streams.describe("stamp")["steps"][0]["version"] == version
+        send(kafka, [b"y"] * 500)
+        total += 500
+        streams.wait_for_position("stamp", total)
+    stamps = [value.decode().split(":") for value in values_of(kafka, "out")]
+    assert [int(count) for _, count, _ in stamps] == list(range(1, total + 1))
+    assert stamps[0][0] == "one" and stamps[-1][0] == "two"
+    assert all(version == "two" for version, _, _ in stamps[-500:])
+    # After a restart it is the file that has replaced it, though that is gone.
+    file.unlink()
+    broker.kill()
+    broker.start()
+    send(kafka, [b"z"])
+    streams.wait_for_position("stamp", total + 1)
+    assert values_of(kafka, "out")[-1] == f"two:{total + 1}:z".encode()
+
+
+def test_what_cannot_replace_is_refused_and_the_stream_goes_on(streams, kafka, tmp_path):
+    streams.create("copy", "in", "out", "pass")
+    junk = tmp_path / "junk.so"
+    junk.write_bytes(b"junk")
+    for body, status in (
+        ({"step": "pass", "file": str(junk)}, 400),
+        ({"step": "pass", "file": str(tmp_path / "none.so")}, 404),
+        ({"step": "pas", "file": str(junk)}, 404),
+        ({"step": "pass", "file": str(STEPS / "operators" / "misbehaves.so")}, 400),
+        ({"step": "pass"}, 400),
+    ):
+        answer = streams.ask("copy", "replace", body)
+        assert answer.status == status, (body, answer)
+    send(kafka, [b"x"])
+    streams.wait_for_position("copy", 1)
+
+
+# ---- our tool ----
+
+
+def test_the_tool_lists_describes_stops_starts_and_replaces(streams, broker, kafka):
+    streams.create("copy", "in", "out", "pass")
+    send(kafka, [b"x"] * 10)
+    streams.wait_for_position("copy", 10)
+    tool = Tool(broker.address)
+    admin = ("--admin", broker.http_address())
+    (listed,) = tool.json_lines("stream", *admin, "list")
+    assert [one["name"] for one in listed["streams"]] == ["copy"]
+    assert "copy" in tool.text("stream", *admin, "list")
+    (described,) = tool.json_lines("stream", *admin, "describe", "copy")
+    assert described["state"] == "running" and len(described["tasks"]) == PARTITIONS
+    assert "pass" in tool.text("stream", *admin, "describe", "copy")
+    tool.text("stream", *admin, "stop", "copy")
+    assert streams.describe("copy")["state"] == "stopped"
+    tool.text("stream", *admin, "start", "copy")
+    streams.wait_for_state("copy", "running")
+    tool.text("stream", *admin, "replace", "copy", "pass", STEPS / "operators" / "pass.so")
+    unknown = run("stream", *admin, "describe", "none")
+    assert unknown.code == 1 and "there is no stream none" in unknown.errors
+    nowhere = run("stream", "--admin", "127.0.0.1:1", "list")
+    assert nowhere.code == 69
