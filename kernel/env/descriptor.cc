@@ -1,59 +1,18 @@
 #include "kernel/env/descriptor.h"
 
+#include <sys/epoll.h>
 #include <unistd.h>
-
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 
 namespace millrace::kernel {
 
-namespace asio = boost::asio;
-
 namespace {
 
-// `asked` stays true when the waiter gives up: the next one is served by the same question.
-struct Direction {
-  bool asked = false;
-  Resolver<> waiter;
-};
+// Told whether they are asked for or not: a read and a write then fail or end, which is no waiting.
+constexpr std::uint32_t ends = EPOLLERR | EPOLLHUP;
+
+bool waits(const Resolver<>& waiter) { return waiter && !waiter.abandoned(); }
 
 }  // namespace
-
-struct Descriptor::Watch final : LoopWait, std::enable_shared_from_this<Watch> {
-  Watch(EventLoop& owner, int number) : loop(owner), events(owner.context(), number) {
-    loop.add(*this);
-  }
-  ~Watch() override { loop.remove(*this); }
-
-  Pending<> wait(Direction& direction, asio::posix::descriptor_base::wait_type what) {
-    MR_ASSERT(!direction.waiter || direction.waiter.abandoned());
-    auto [resolver, pending] = make_pending<>();
-    direction.waiter = std::move(resolver);
-    if (!std::exchange(direction.asked, true)) {
-      events.async_wait(what, [self = shared_from_this(), &direction](auto) {
-        direction.asked = false;
-        if (direction.waiter) direction.waiter.resolve();
-      });
-    }
-    return std::move(pending);
-  }
-
-  void end(const Error& error) {
-    for (auto* direction : {&reading, &writing}) {
-      if (direction->waiter) direction->waiter.resolve(error);
-    }
-  }
-
-  void cancel_waits() noexcept override {
-    end({Errc::cancelled, "the environment is stopping"});
-    events.cancel();
-  }
-
-  EventLoop& loop;
-  asio::posix::stream_descriptor events;
-  Direction reading;
-  Direction writing;
-};
 
 Descriptor::Descriptor(EventLoop& loop, int number) : loop_(loop), number_(number) {
   MR_ASSERT(number >= 0);
@@ -61,34 +20,59 @@ Descriptor::Descriptor(EventLoop& loop, int number) : loop_(loop), number_(numbe
 
 Descriptor::~Descriptor() { close(); }
 
-Descriptor::Watch& Descriptor::watch() {
-  MR_ASSERT(loop_.is_current());
-  if (!watch_) watch_ = std::make_shared<Watch>(loop_, number_);
-  return *watch_;
+Pending<> Descriptor::readable() { return wait(reader_, EPOLLIN); }
+
+Pending<> Descriptor::writable() { return wait(writer_, EPOLLOUT); }
+
+Pending<> Descriptor::wait(Resolver<>& waiter, std::uint32_t events) {
+  if (closed()) return Pending<>::ready(Error{Errc::closed, "closed"});
+  MR_ASSERT(!waits(waiter));
+  if ((watched_ & events) == 0) {
+    auto watched = loop_.watch(number_, watched_ | events, *this);
+    if (!watched) return Pending<>::ready(std::move(watched));
+    watched_ |= events;
+  }
+  auto [resolver, pending] = make_pending<>();
+  waiter = std::move(resolver);
+  return std::move(pending);
 }
 
-Pending<> Descriptor::readable() {
-  if (closed()) return Pending<>::ready(Error{Errc::closed, "closed"});
-  return watch().wait(watch_->reading, asio::posix::descriptor_base::wait_read);
+void Descriptor::on_events(std::uint32_t events) noexcept {
+  auto wanted = watched_;
+  if ((events & (EPOLLIN | ends)) != 0) {
+    if (waits(reader_)) {
+      reader_.resolve();
+    } else {
+      wanted &= ~static_cast<std::uint32_t>(EPOLLIN);
+    }
+  }
+  if ((events & (EPOLLOUT | ends)) != 0) {
+    if (waits(writer_)) writer_.resolve();
+    wanted &= ~static_cast<std::uint32_t>(EPOLLOUT);
+  }
+  if (wanted == watched_) return;
+  const auto changed = loop_.watch(number_, wanted, *this);
+  MR_ASSERT(changed.has_value());  // it is watched, and less is asked for
+  watched_ = wanted;
 }
 
-Pending<> Descriptor::writable() {
-  if (closed()) return Pending<>::ready(Error{Errc::closed, "closed"});
-  return watch().wait(watch_->writing, asio::posix::descriptor_base::wait_write);
+void Descriptor::end(const Error& error) noexcept {
+  for (auto* waiter : {&reader_, &writer_}) {
+    if (*waiter) waiter->resolve(error);
+  }
 }
+
+void Descriptor::cancel_waits() noexcept { end({Errc::cancelled, "the environment is stopping"}); }
 
 void Descriptor::close() noexcept {
   if (closed()) return;
-  const int number = std::exchange(number_, -1);
-  if (!watch_) {
-    ::close(number);
-    return;
+  if (watched_ != 0) {
+    MR_ASSERT(loop_.is_current());
+    loop_.forget(*this);
+    watched_ = 0;
   }
-  MR_ASSERT(loop_.is_current());
-  boost::system::error_code failure;
-  failure = watch_->events.close(failure);  // the number is gone, whatever close(2) says
-  watch_->end({Errc::closed, "closed"});
-  watch_.reset();
+  ::close(std::exchange(number_, -1));  // the number is gone, whatever close(2) says
+  end({Errc::closed, "closed"});
 }
 
 }  // namespace millrace::kernel

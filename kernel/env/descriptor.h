@@ -1,7 +1,7 @@
 // A file descriptor of a socket, and the waits for it.
 #pragma once
 
-#include <memory>
+#include <cstdint>
 
 #include <millrace/task.h>
 
@@ -12,10 +12,13 @@ namespace millrace::kernel {
 /// Owns the descriptor, which is non-blocking. It is registered at its loop by the first wait, so
 /// it may be made and dropped in another thread than the loop's until then. At most one wait in
 /// each direction at a time; a wait that is cancelled leaves the descriptor as it was.  [its loop]
-class Descriptor {
+///
+/// Whoever reads waits again and again: the descriptor stays watched for reading until something
+/// comes and nobody waits. A wait for writing is the exception, and asked for each time.
+class Descriptor final : LoopWatch {
  public:
   Descriptor(EventLoop& loop, int number);
-  ~Descriptor();
+  ~Descriptor() override;
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
 
@@ -31,12 +34,18 @@ class Descriptor {
   void close() noexcept;
 
  private:
-  struct Watch;
-  Watch& watch();
+  Pending<> wait(Resolver<>& waiter, std::uint32_t events);
+  void end(const Error& error) noexcept;
+
+  // LoopWatch
+  void on_events(std::uint32_t events) noexcept override;
+  void cancel_waits() noexcept override;
 
   EventLoop& loop_;
   int number_;
-  std::shared_ptr<Watch> watch_;  // shared with the handlers that Asio holds
+  std::uint32_t watched_ = 0;  // of epoll's events
+  Resolver<> reader_;
+  Resolver<> writer_;
 };
 
 }  // namespace millrace::kernel

@@ -1,11 +1,10 @@
-// A shard of the real environment: one thread, one Asio io_context. Asio's own types stay in
-// event_loop.cc and descriptor.cc.
+// A shard of the real environment: one thread, one epoll descriptor.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_set>
@@ -17,27 +16,27 @@
 #include "kernel/env/metrics.h"
 #include "kernel/env/timer_queue.h"
 
-namespace boost::asio {
-class io_context;
-}
-
 namespace millrace::kernel {
 
-/// What a loop ends when nobody will serve it any more.
-class LoopWait {
+/// Whoever is told what happens to a descriptor.  [the loop's thread]
+class LoopWatch {
  public:
-  virtual ~LoopWait() = default;
+  virtual ~LoopWatch() = default;
+  /// `events` of epoll. Wakes coroutines and no more: nothing is watched or closed before it
+  /// returns.
+  virtual void on_events(std::uint32_t events) noexcept = 0;
+  /// Nobody will serve the loop any more.
   virtual void cancel_waits() noexcept = 0;
 };
 
 /// Each turn of the loop runs what is ready: due timers, posted jobs, woken coroutines; then it
-/// serves one event of the system, waiting for it only if nothing is ready.
+/// takes what has happened to descriptors, waiting for it only if nothing is ready.
 ///
 /// Its life: run() in its thread until stop(); then whoever has joined the thread takes over with
 /// adopt() and ends what is left by finish_ready() and cancel_waits().
 class EventLoop final : public Shard {
  public:
-  /// `metrics` outlives the loop.
+  /// `metrics` outlives the loop. Throws std::system_error when the system has no descriptors left.
   EventLoop(unsigned index, Log log, EnvironmentMetrics& metrics);
   ~EventLoop() override;
 
@@ -62,9 +61,10 @@ class EventLoop final : public Shard {
   /// Cancels all timers and waits for descriptors.  [the loop's thread]
   void cancel_waits() noexcept;
 
-  boost::asio::io_context& context() noexcept;
-  void add(LoopWait& wait) { waits_.insert(&wait); }
-  void remove(LoopWait& wait) noexcept { waits_.erase(&wait); }
+  /// Watches a descriptor for events of epoll, as long as they last; no events: not any more. A
+  /// descriptor that is closed is not watched any more either, but must be forgotten.
+  Result<> watch(int descriptor, std::uint32_t events, LoopWatch& watch);
+  void forget(LoopWatch& watch) noexcept { watches_.erase(&watch); }
 
   const Log& log() const noexcept { return log_; }
   EnvironmentMetrics& metrics() const noexcept { return metrics_; }
@@ -72,12 +72,11 @@ class EventLoop final : public Shard {
   std::uint64_t wake_ups() const noexcept { return wake_ups_; }
 
  private:
-  struct Asio;
-
   bool run_ready();
   bool has_ready();
   void wake();
-  void arm_timer();
+  /// Waits for events until then, or until there is one; answers whether there was.
+  bool serve_events(std::optional<MonoTime> until);
 
   const unsigned index_;
   const Log log_;
@@ -92,13 +91,14 @@ class EventLoop final : public Shard {
 
   std::mutex posted_mutex_;
   std::vector<Job> posted_;                // guarded by posted_mutex_
-  std::atomic<bool> wake_pending_{false};  // an event that ends the loop's wait is on its way
+  std::atomic<bool> wake_pending_{false};  // wake_ can be read
 
   std::vector<Job> posted_running_;
 
   TimerQueue timers_;
-  std::unordered_set<LoopWait*> waits_;
-  std::unique_ptr<Asio> asio_;  // goes first: what its handlers hold refers to the rest
+  std::unordered_set<LoopWatch*> watches_;
+  const int epoll_;
+  const int wake_;  // an eventfd
 };
 
 }  // namespace millrace::kernel

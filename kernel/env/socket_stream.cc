@@ -22,7 +22,6 @@ struct SocketStream::Socket {
 
   std::unique_ptr<Descriptor> descriptor;
   Address peer;
-  bool drained = false;  // the last receive took all there was
 };
 
 namespace {
@@ -164,23 +163,20 @@ Task<> send_all(std::shared_ptr<Socket> socket, Payload payload) {
   co_return {};
 }
 
+// One receive for each wake-up: whether there is more is asked of the loop, for all sockets at once,
+// and not by a call that may be in vain.
 Task<std::size_t> receive_some(std::shared_ptr<Socket> socket, MutableBytes space) {
   MR_ASSERT(!space.empty());
   while (true) {
     if (socket->descriptor->closed()) co_return closed_here();
-    if (!socket->drained) {
-      const auto bytes = ::recv(socket->descriptor->number(), space.data(), space.size(), 0);
-      if (bytes >= 0) {
-        const auto received = static_cast<std::size_t>(bytes);
-        socket->drained = received < space.size();
-        socket->metrics().received_bytes.add(received);
-        co_return received;
-      }
-      if (errno == EINTR) continue;
-      if (errno != EAGAIN) co_return socket->failed("receive from", errno);
-    }
     MR_CO_CHECK(co_await socket->descriptor->readable());
-    socket->drained = false;
+    const auto bytes = ::recv(socket->descriptor->number(), space.data(), space.size(), 0);
+    if (bytes >= 0) {
+      const auto received = static_cast<std::size_t>(bytes);
+      socket->metrics().received_bytes.add(received);
+      co_return received;
+    }
+    if (errno != EAGAIN && errno != EINTR) co_return socket->failed("receive from", errno);
   }
 }
 

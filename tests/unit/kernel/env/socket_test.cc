@@ -2,6 +2,7 @@
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -339,6 +340,29 @@ TEST_F(SocketTest, AnswersAPeerThatHasClosedItsSide) {
   char answer[10];
   EXPECT_EQ(::recv(peer, answer, sizeof answer, MSG_WAITALL), 6);
   ::close(peer);
+}
+
+// What is there to be read and what has ended is told for as long as it lasts.
+TEST_F(SocketTest, WhatNobodyReadsKeepsNoLoopBusy) {
+  connect();
+  ASSERT_TRUE(send(Buffer::copy_of("first")));
+  ASSERT_TRUE(receive_at_server(5));
+  ASSERT_TRUE(send(Buffer::copy_of("second")));
+  drop(shard(0), client_);
+  const auto cpu_time = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  };
+  auto measure = [&cpu_time]() -> Task<Duration> {
+    const auto before = cpu_time();
+    MR_CO_CHECK(co_await sleep(std::chrono::milliseconds(200)));
+    co_return Duration(cpu_time() - before);
+  };
+  const auto busy = run(shard(1), measure);
+  ASSERT_TRUE(busy);
+  EXPECT_LT(*busy, std::chrono::milliseconds(20));
+  EXPECT_TRUE(receive_at_server(6)) << "it is there when somebody asks";
 }
 
 // ---- listening and connecting ----
