@@ -1,62 +1,270 @@
-"""Records at rest do not pass through the broker's memory: what it asks of the kernel is counted by
-strace."""
+"""Records do not pass through the broker's memory more often than they must: what it asks of the
+kernel is counted by strace, what it moves by its own metrics.
+
+Produced bytes enter the process once and leave it by one gathered write for each partition of a
+request; fetched bytes never enter it. A thread that wakes up receives once and sends once, however
+much has come."""
 
 import os
 import re
 import signal
+import struct
 import subprocess
+from dataclasses import dataclass
 
 import pytest
 
+from harness.batches import record_batch
+from harness.broker import Millrace
 from harness.confluent import Confluent
+from harness.http import Http
 from harness.records import Record
+from harness.wire import API_PRODUCE, RawConnection, request_frame
 
 pytestmark = pytest.mark.millrace
 
 RECORDS, RECORD_BYTES = 2000, 10_000
-CALL = re.compile(r"(?:<\.\.\. )?(sendfile|pwritev2?|pwrite64)\b.*= (\d+)$")
+ROUNDS, BURST = 40, 4
+WAITS = ("epoll_wait", "epoll_pwait", "epoll_pwait2")
+RECEIVES = ("recvfrom", "recvmsg", "recvmmsg", "read", "readv")
+SENDS = ("sendto", "sendmsg", "sendmmsg", "write", "writev")
+WRITES = ("pwrite64", "pwritev", "pwritev2")
+READS = ("read", "readv", "pread64", "preadv", "preadv2")
+OTHERS = ("sendfile", "splice", "copy_file_range")
+CALL = re.compile(r"(\w+)\((?:\d+<(\w+:\[.*?\]|[^>]*)>)?.* = (-?\d+)(?: |$)")
+
+
+@dataclass
+class Call:
+    thread: int
+    name: str
+    target: str
+    """The file or socket of its first argument, as strace describes it."""
+    result: int
+
+
+class Trace:
+    """What a broker asked of the kernel between two looks."""
+
+    def __init__(self, broker, log):
+        self.log = log
+        names = {*WAITS, *RECEIVES, *SENDS, *WRITES, *READS, *OTHERS}
+        self.tracer = subprocess.Popen(
+            [
+                *("strace", "-f", "-yy", "-s", "0", "-e", f"trace={','.join(sorted(names))}"),
+                *("-o", str(log), "-p", str(broker.process.pid)),
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        threads = len(os.listdir(f"/proc/{broker.process.pid}/task"))
+        attached = self.tracer.stderr.readline()
+        assert "attached" in attached and str(threads) in attached, attached
+
+    def calls(self) -> list[Call]:
+        """All of them, once the tracer has let go of the broker."""
+        self.tracer.send_signal(signal.SIGINT)
+        self.tracer.wait(timeout=10)
+        found, begun = [], {}
+        for line in self.log.read_text().splitlines():
+            thread, _, text = line.partition(" ")
+            text = text.strip()
+            if text.endswith("<unfinished ...>"):
+                begun[thread] = text.removesuffix("<unfinished ...>")
+                continue
+            if resumed := re.match(r"<\.\.\. \w+ resumed>(.*)", text):
+                text = begun.pop(thread, "") + resumed[1]
+            if match := CALL.match(text):
+                found.append(Call(int(thread), match[1], match[2] or "", int(match[3])))
+        return found
+
+    def close(self) -> None:
+        if self.tracer.poll() is None:
+            self.tracer.kill()
+            self.tracer.wait()
 
 
 @pytest.fixture
-def traced(own_broker, tmp_path):
-    """The calls of the broker, as (name, bytes), once the tracer has let go of it."""
-    log = tmp_path / "strace.log"
-    tracer = subprocess.Popen(
-        [
-            *("strace", "-f", "-e", "trace=sendfile,pwritev,pwritev2,pwrite64"),
-            *("-o", str(log), "-p", str(own_broker.process.pid)),
-        ],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    threads = len(os.listdir(f"/proc/{own_broker.process.pid}/task"))
-    attached = tracer.stderr.readline()
-    assert "attached" in attached and str(threads) in attached, attached
+def trace(own_broker, tmp_path):
+    begun = []
 
-    def calls() -> list[tuple[str, int]]:
-        tracer.send_signal(signal.SIGINT)
-        tracer.wait(timeout=10)
-        found = map(CALL.search, log.read_text().splitlines())
-        return [(match[1], int(match[2])) for match in found if match]
+    def begin() -> Trace:
+        begun.append(Trace(own_broker, tmp_path / f"strace-{len(begun)}.log"))
+        return begun[-1]
 
-    yield calls
-    if tracer.poll() is None:
-        tracer.kill()
-        tracer.wait()
+    yield begin
+    for one in begun:
+        one.close()
 
 
-def test_fetch_sends_files_and_produce_gathers(own_broker, topic, traced):
+class Moved:
+    """What the broker's own count of bytes has grown by."""
+
+    def __init__(self, broker):
+        self.http = Http(broker.http_address())
+        self.before = self._now()
+
+    def bytes(self) -> tuple[float, float]:
+        """Sent from memory, and by sendfile. Asking moves some by itself."""
+        now = self._now()
+        return now[0] - self.before[0], now[1] - self.before[1]
+
+    def _now(self) -> tuple[float, float]:
+        metrics = self.http.metrics()
+        name = "millrace_network_sent_bytes_total"
+        return metrics.value(name, **{"from": "memory"}), metrics.value(name, **{"from": "file"})
+
+
+def of_connection(calls: list[Call], names, port: int) -> list[Call]:
+    """Also those that failed."""
+    return [call for call in calls if call.name in names and f":{port}]" in call.target]
+
+
+def bytes_of(calls: list[Call]) -> int:
+    return sum(max(call.result, 0) for call in calls)
+
+
+def of_logs(calls: list[Call], names) -> list[Call]:
+    return [call for call in calls if call.name in names and call.target.endswith(".log")]
+
+
+def wake_ups(calls: list[Call], thread: int) -> int:
+    """And one more: the wait that was under way when the tracer came."""
+    return 1 + sum(c.name in WAITS and c.thread == thread and c.result > 0 for c in calls)
+
+
+def produce_body(topic: str, batches: dict[int, bytes]) -> bytes:
+    """Of Produce v3 with these batches by partition, for acks=all."""
+    name = topic.encode()
+    body = struct.pack(f">hhiih{len(name)}si", -1, -1, 10_000, 1, len(name), name, len(batches))
+    for partition, batch in batches.items():
+        body += struct.pack(">ii", partition, len(batch)) + batch
+    return body
+
+
+def one_record(value_bytes: int) -> bytes:
+    return record_batch([os.urandom(value_bytes)])
+
+
+def test_fetch_sends_files_and_produce_gathers(own_broker, topic, trace):
+    """By a real client, over many requests."""
     client = Confluent(own_broker.address)
     client.create_topic(topic, 1)
+    traced = trace()
+    moved = Moved(own_broker)
     records = [Record(b"k", os.urandom(RECORD_BYTES)) for _ in range(RECORDS)]
     client.produce(topic, records)
     assert len(client.read(topic, 0)) == RECORDS
+    from_memory, from_files = moved.bytes()
 
-    calls = traced()
+    calls = traced.calls()
     stored = RECORDS * RECORD_BYTES
-    sent_as_files = sum(count for name, count in calls if name == "sendfile")
-    written = [count for name, count in calls if name.startswith("pwritev")]
+    sent_as_files = bytes_of([c for c in calls if c.name == "sendfile"])
+    written = [c.result for c in of_logs(calls, WRITES)]
     assert sent_as_files >= stored
+    assert from_files == sent_as_files, "the metric counts what the kernel was asked for"
+    assert from_memory < stored / 50
     assert sum(written) >= stored
     # Whole batches at a time: headers and bodies of a request go in one gathered write.
     assert len(written) < RECORDS / 5
+
+
+def test_a_wake_up_is_one_receive_and_one_send(own_broker, topic, trace):
+    """Requests one by one, and some that come together."""
+    client = Confluent(own_broker.address)
+    client.create_topic(topic, 1)
+    batch = one_record(100)
+    with RawConnection(own_broker.address) as connection:
+        assert connection.produce(topic, 0, batch, 3) == 0
+        traced = trace()
+        for _ in range(ROUNDS):
+            assert connection.produce(topic, 0, batch, 3) == 0
+        calls = traced.calls()
+        receives = of_connection(calls, RECEIVES, connection.port)
+        sends = of_connection(calls, SENDS, connection.port)
+        threads = {c.thread for c in receives + sends}
+        assert len(threads) == 1, "a connection belongs to one shard"
+        assert len(receives) == ROUNDS, "none in vain"
+        assert len(sends) == ROUNDS
+        assert len(of_logs(calls, WRITES)) == ROUNDS
+        assert len(receives) <= wake_ups(calls, threads.pop())
+
+        # Few enough to be done within the millisecond after which others get their turn, traced.
+        traced = trace()
+        for _ in range(ROUNDS):
+            connection.send(request_frame(API_PRODUCE, 3, produce_body(topic, {0: batch})) * BURST)
+            for _ in range(BURST):
+                assert connection.receive_produced(topic, 0)[0] == 0
+        calls = traced.calls()
+        receives = of_connection(calls, RECEIVES, connection.port)
+        sends = of_connection(calls, SENDS, connection.port)
+        woken = wake_ups(calls, receives[0].thread)
+        assert len(receives) <= woken
+        assert len(sends) <= woken
+        assert len(of_logs(calls, WRITES)) == BURST * ROUNDS, "one for each request"
+        assert len(sends) < BURST * ROUNDS * 3 / 4, "answers that are ready together leave together"
+
+
+def test_produced_bytes_enter_once_and_leave_by_one_write_for_each_partition(
+    own_broker, topic, trace
+):
+    client = Confluent(own_broker.address)
+    client.create_topic(topic, 3)
+    batches = {partition: one_record(200_000) for partition in range(3)}
+    body = produce_body(topic, batches)
+    with RawConnection(own_broker.address) as connection:
+        connection.ask(API_PRODUCE, 3, body)
+        frame_bytes = len(request_frame(API_PRODUCE, 3, body))
+        traced = trace()
+        for _ in range(ROUNDS):
+            connection.ask(API_PRODUCE, 3, body)
+        calls = traced.calls()
+        received = bytes_of(of_connection(calls, RECEIVES, connection.port))
+        written = [c.result for c in of_logs(calls, WRITES)]
+        assert received == ROUNDS * frame_bytes
+        assert sorted(written) == sorted([len(batch) for batch in batches.values()] * ROUNDS)
+        assert of_logs(calls, READS) == [], "nothing of it is read back"
+
+
+def test_fetched_bytes_never_enter(own_broker, topic, trace):
+    client = Confluent(own_broker.address)
+    client.create_topic(topic, 1)
+    batch = one_record(200_000)
+    with RawConnection(own_broker.address) as connection:
+        for _ in range(ROUNDS):
+            assert connection.produce(topic, 0, batch, 3) == 0
+        stored = len(connection.fetch_batches(topic, 0))
+        moved = Moved(own_broker)
+        traced = trace()
+        fetched = sum(len(connection.fetch_batches(topic, 0)) for _ in range(ROUNDS))
+        calls = traced.calls()
+        from_memory, from_files = moved.bytes()
+        assert fetched == ROUNDS * stored == from_files
+        sent = of_connection(calls, SENDS, connection.port)
+        as_files = of_connection(calls, OTHERS, connection.port)
+        assert bytes_of(as_files) == fetched
+        assert bytes_of(sent) < ROUNDS * 200, "heads of answers alone"
+        assert len(sent) <= ROUNDS, "one for each answer, in front of its file"
+        # Where a batch begins is looked up; its records are not.
+        assert bytes_of(of_logs(calls, READS)) < fetched / 50
+        assert from_memory < fetched / 50
+
+
+def test_without_files_the_count_shows_it(tmp_path, topic):
+    """That the counts above can tell: storage in memory has no files to send."""
+    broker = Millrace(tmp_path / "memory", settings={"storage.plugin": "memory"})
+    try:
+        broker.start()
+        client = Confluent(broker.address)
+        client.create_topic(topic, 1)
+        batch = one_record(200_000)
+        with RawConnection(broker.address) as connection:
+            assert connection.produce(topic, 0, batch, 3) == 0
+            moved = Moved(broker)
+            fetched = len(connection.fetch_batches(topic, 0))
+            from_memory, from_files = moved.bytes()
+        assert from_files == 0 and from_memory > fetched
+        client.close()
+        broker.end()
+    finally:
+        broker.close()

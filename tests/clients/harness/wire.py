@@ -13,6 +13,12 @@ def api_versions_request(correlation: int) -> bytes:
     return struct.pack(">i", len(body)) + body
 
 
+def request_frame(key: int, version: int, body: bytes) -> bytes:
+    """A whole request with the header of before flexible versions."""
+    header = struct.pack(">hhih4s", key, version, 7, 4, b"test")
+    return struct.pack(">i", len(header + body)) + header + body
+
+
 class RawConnection:
     """A socket to the broker with a deadline on everything."""
 
@@ -61,8 +67,7 @@ class RawConnection:
         return self.receive_frame()[4:]
 
     def send_request(self, key: int, version: int, body: bytes) -> None:
-        header = struct.pack(">hhih4s", key, version, 7, 4, b"test")
-        self.send(struct.pack(">i", len(header + body)) + header + body)
+        self.send(request_frame(key, version, body))
 
     def send_fetch(self, topic: str, partition: int, offset: int, wait_ms: int) -> None:
         """Fetch v4 for at least one byte."""
@@ -89,10 +94,12 @@ class RawConnection:
         assert error == 0, error
         return records
 
-    def send_produce(self, topic: str, partition: int, records: bytes, version: int) -> None:
-        """Produce v3 to v8 with these batches, for acks=all."""
+    def send_produce(
+        self, topic: str, partition: int, records: bytes, version: int, acks: int = -1
+    ) -> None:
+        """Produce v3 to v8 with these batches."""
         name = topic.encode()
-        body = struct.pack(">hhi", -1, -1, 10_000)
+        body = struct.pack(">hhi", -1, acks, 10_000)
         body += struct.pack(f">ih{len(name)}s", 1, len(name), name)
         body += struct.pack(">iii", 1, partition, len(records)) + records
         self.send_request(API_PRODUCE, version, body)
