@@ -49,6 +49,7 @@ Task<> Connection::run() {
   auto reading = read_requests().within(scope_);
   const auto read = co_await std::move(reading);
   if (!read) explain(read.error());
+  reading_ended_ = true;
   end();
   auto answering = with_deadline(running_.close(), half_closed_max);
   const auto answered = co_await std::move(answering);
@@ -229,10 +230,18 @@ Task<> Connection::write_answers() {
     context_.metrics.bytes_out.add(bytes);
   }
   if (lingering_ && !aborted_) {
-    auto lingering = sleep(linger_max);
+    auto lingering = with_deadline(reading_ended(), linger_max);
     static_cast<void>(co_await std::move(lingering));
   }
   abort();
+  co_return {};
+}
+
+Task<> Connection::reading_ended() {
+  while (!reading_ended_) {
+    auto waiting = answered_.wait();
+    MR_CO_CHECK(co_await std::move(waiting));
+  }
   co_return {};
 }
 

@@ -56,6 +56,7 @@ class Connection {
   Task<> handle(const Api& api, kafka::RequestHead head, MemoryBudget::Lease memory,
                 AnswerQueue::Ticket ticket);
   Task<> write_answers();
+  Task<> reading_ended();
   /// Lets everybody else on the shard run first.
   Task<> yield();
 
@@ -87,7 +88,8 @@ class Connection {
   bool sending_ = false;
   bool ending_ = false;  // no more requests begin
   bool aborted_ = false;
-  bool lingering_ = false;  // what still comes is read and dropped
+  bool lingering_ = false;      // what still comes is read and dropped
+  bool reading_ended_ = false;  // nothing comes any more
   bool first_frame_ = true;
 
   MonoTime active_at_;   // when bytes last moved
