@@ -9,6 +9,7 @@ import pytest
 from harness.broker import ApacheKafka, ApacheKafka39, Broker, Millrace
 from harness.client import ABILITIES, Client
 from harness.fleet import KINDS, Fleet, chosen
+from harness.members import FAST
 from harness.records import CODECS
 
 PARTITIONS = 3
@@ -110,6 +111,27 @@ def broker(broker_kind, tmp_path_factory):
 def own_broker(broker_kind, tmp_path):
     """Started for one test, which may kill it."""
     own = broker_kind(tmp_path / "broker", {"num.partitions": PARTITIONS})
+    try:
+        yield own.start()
+        own.end()
+    finally:
+        own.close()
+
+
+@pytest.fixture(scope="session")
+def fast_broker(broker_kind, tmp_path_factory):
+    """Shared by tests of groups: whoever dies is found dead soon."""
+    shared = broker_kind(tmp_path_factory.mktemp("groups"), FAST)
+    try:
+        yield shared.start()
+        shared.end()
+    finally:
+        shared.close()
+
+
+@pytest.fixture
+def own_fast_broker(broker_kind, tmp_path):
+    own = broker_kind(tmp_path / "broker", FAST)
     try:
         yield own.start()
         own.end()

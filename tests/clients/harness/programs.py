@@ -17,7 +17,7 @@ PYTHON = Path(sys.prefix) / "bin" / "python"
 def java(program: str, profile: str) -> list[object]:
     """A class of drivers/java, compiled against the jars of that profile."""
     jars = maven.classpath(profile)
-    sources = [DRIVERS / "java" / "Lines.java", DRIVERS / "java" / f"{program}.java"]
+    sources = [DRIVERS / "java" / f"{name}.java" for name in ("Lines", "Member", program)]
     folder = BUILD / "clients" / f"java-{profile}"
 
     def build() -> None:

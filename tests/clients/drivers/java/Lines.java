@@ -20,8 +20,18 @@ abstract class Lines {
   /** Carries out one command; what it throws is the answer "error". */
   abstract void execute(String command, String[] words) throws Exception;
 
+  /** What is done while no command comes; false when there is nothing to do. */
+  boolean work() {
+    return false;
+  }
+
+  private String next() throws IOException {
+    while (!in.ready() && work()) {}
+    return in.readLine();
+  }
+
   void serve() throws IOException {
-    for (String line; (line = in.readLine()) != null; ) {
+    for (String line; (line = next()) != null; ) {
       String[] words = line.split("\t", -1);
       try {
         execute(words[0], words);

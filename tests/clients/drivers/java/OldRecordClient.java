@@ -21,6 +21,7 @@ public class OldRecordClient extends Lines {
 
   private final String address;
   private KafkaConsumer<byte[], byte[]> follower;
+  private Member member;
 
   OldRecordClient(String address) {
     this.address = address;
@@ -42,6 +43,10 @@ public class OldRecordClient extends Lines {
       case "bounds" -> bounds(partition(words));
       case "follow" -> follow(words);
       case "take" -> take(Integer.parseInt(words[1]));
+      case "join" -> join(words[1], words[2], pairs(words, 3));
+      case "look" -> member.look(this);
+      case "commit" -> member.commit();
+      case "leave" -> leave();
       default -> throw new IllegalArgumentException("unknown command " + command);
     }
   }
@@ -141,6 +146,28 @@ public class OldRecordClient extends Lines {
       found.forEach(this::print);
       taken += found.count();
     }
+  }
+
+  private void join(String group, String topic, Map<String, String> options) {
+    Map<String, Object> config = consumerConfig(address);
+    Member.configure(config, group, options);
+    var bytes = new ByteArrayDeserializer();
+    var consumer = new KafkaConsumer<>(config, bytes, bytes);
+    member = new Member(consumer, consumer::poll);
+    member.join(topic);
+  }
+
+  private void leave() {
+    member.leave();
+    member = null;
+  }
+
+  @Override
+  boolean work() {
+    if (member != null) {
+      member.poll();
+    }
+    return member != null;
   }
 
   private KafkaConsumer<byte[], byte[]> consumer() {

@@ -45,6 +45,7 @@ public class RecordClient extends Lines {
   private final String address;
   private final Admin admin;
   private KafkaConsumer<byte[], byte[]> follower;
+  private Member member;
 
   RecordClient(String address) {
     this.address = address;
@@ -74,6 +75,10 @@ public class RecordClient extends Lines {
       case "adjust" -> adjust(words[1], words[2], words[3], words[4]);
       case "follow" -> follow(words);
       case "take" -> take(Integer.parseInt(words[1]));
+      case "join" -> join(words[1], words[2], pairs(words, 3));
+      case "look" -> member.look(this);
+      case "commit" -> member.commit();
+      case "leave" -> leave();
       default -> throw new IllegalArgumentException("unknown command " + command);
     }
   }
@@ -224,6 +229,28 @@ public class RecordClient extends Lines {
       found.forEach(this::print);
       taken += found.count();
     }
+  }
+
+  private void join(String group, String topic, Map<String, String> options) {
+    Map<String, Object> config = consumerConfig(address);
+    Member.configure(config, group, options);
+    var bytes = new ByteArrayDeserializer();
+    var consumer = new KafkaConsumer<>(config, bytes, bytes);
+    member = new Member(consumer, millis -> consumer.poll(Duration.ofMillis(millis)));
+    member.join(topic);
+  }
+
+  private void leave() {
+    member.leave();
+    member = null;
+  }
+
+  @Override
+  boolean work() {
+    if (member != null) {
+      member.poll();
+    }
+    return member != null;
   }
 
   private KafkaConsumer<byte[], byte[]> consumer() {

@@ -218,6 +218,47 @@ async function take(count) {
   return found
 }
 
+// --- A member of a group ---
+
+const member = { consumer: null, topic: null, seen: [], owned: [], next: new Map() }
+
+async function join(group, topic, ...words) {
+  const sessionTimeout = Number(pairs(words).session ?? 10_000)
+  const heartbeatInterval = sessionTimeout / 6
+  const consumer = kafka.consumer({ groupId: group, sessionTimeout, heartbeatInterval, maxWaitTimeInMs: 100 })
+  Object.assign(member, { consumer, topic, seen: [], owned: [], next: new Map() })
+  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+    member.owned = [...(payload.memberAssignment[topic] ?? [])].sort((a, b) => a - b)
+    member.seen.push(`got\t${member.owned}`)
+  })
+  consumer.on(consumer.events.REBALANCING, () => {
+    member.seen.push(`gave\t${member.owned}`)
+    Object.assign(member, { owned: [], next: new Map() })
+  })
+  await consumer.connect()
+  await consumer.subscribe({ topics: [topic], fromBeginning: true })
+  await consumer.run({
+    autoCommit: false,
+    eachMessage: async ({ partition, message }) => {
+      member.next.set(partition, Number(message.offset) + 1)
+      member.seen.push(`read\t${partition}\t${message.offset}\t${encode(message.value)}`)
+    },
+  })
+}
+
+const look = () => [...member.seen.splice(0), `owns\t${member.owned}`]
+
+async function commit() {
+  const offsets = [...member.next].map(([partition, offset]) => ({
+    topic: member.topic,
+    partition,
+    offset: String(offset),
+  }))
+  await member.consumer.commitOffsets(offsets)
+}
+
+const leave = () => member.consumer.disconnect()
+
 // --- Lines ---
 
 const encode = data => (data == null ? '-' : Buffer.from(data).toString('base64'))
@@ -254,7 +295,7 @@ function codeOf(failure) {
 }
 
 const commands = { create, delete: remove, list, partitions, grow, trim, describe, alter }
-Object.assign(commands, { read, seek, time, bounds, follow, take })
+Object.assign(commands, { read, seek, time, bounds, follow, take, join, look, commit, leave })
 
 async function serve() {
   await admin.connect()

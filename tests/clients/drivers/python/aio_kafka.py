@@ -3,10 +3,15 @@
 import asyncio
 import sys
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import (
+    AIOKafkaConsumer,
+    AIOKafkaProducer,
+    ConsumerRebalanceListener,
+    TopicPartition,
+)
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource
-from lines import Failure, Lines, pairs, record_line, setting_line
+from lines import Failure, Lines, Seen, pairs, record_line, setting_line
 
 DEADLINE_SECONDS = 50
 
@@ -18,6 +23,8 @@ class Client(Lines):
         self.address = address
         self.loop = asyncio.new_event_loop()
         self.follower = None
+        self.member = None
+        self.seen = Seen()
         self.consumer = self._run(self._started_consumer())
         self.admin = self._run(self._started_admin())
 
@@ -165,6 +172,55 @@ class Client(Lines):
             for records in (await self.follower.getmany(timeout_ms=1000)).values():
                 lines += map(record_line, records)
         return lines
+
+
+    # --- A member of a group ---
+
+    def join(self, group, topic, *options) -> None:
+        self._run(self._join(group, topic, pairs(options)))
+
+    async def _join(self, group, topic, options) -> None:
+        session = int(options.get("session", 10_000))
+        self.member = AIOKafkaConsumer(
+            bootstrap_servers=self.address,
+            group_id=group,
+            group_instance_id=options.get("instance"),
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            fetch_max_wait_ms=100,
+            session_timeout_ms=session,
+            heartbeat_interval_ms=session // 6,
+        )
+        self.member.subscribe([topic], listener=_Listener(self.seen))
+        await self.member.start()
+
+    def work(self) -> bool:
+        if self.member is not None:
+            for records in self._run(self.member.getmany(timeout_ms=50)).values():
+                for record in records:
+                    self.seen.read(record)
+        return self.member is not None
+
+    def look(self):
+        return self.seen.take(self.member.assignment())
+
+    def commit(self) -> None:
+        self._run(self.member.commit())
+
+    def leave(self) -> None:
+        member, self.member = self.member, None
+        self._run(member.stop())
+
+
+class _Listener(ConsumerRebalanceListener):
+    def __init__(self, seen: Seen):
+        self.seen = seen
+
+    def on_partitions_assigned(self, assigned) -> None:
+        self.seen.got(assigned)
+
+    def on_partitions_revoked(self, revoked) -> None:
+        self.seen.gave(revoked)
 
 
 def _check(outcomes) -> None:

@@ -2,8 +2,8 @@
 
 import time
 
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from lines import Lines, record_line
+from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
+from lines import Lines, Seen, pairs, record_line
 
 DEADLINE_SECONDS = 50
 
@@ -13,6 +13,8 @@ class Records(Lines):
         self.common = {"bootstrap_servers": address, "api_version": api_version}
         self.consumer = self._consumer()
         self.follower = None
+        self.member = None
+        self.seen = Seen()
 
     def _consumer(self) -> KafkaConsumer:
         return KafkaConsumer(
@@ -90,6 +92,64 @@ class Records(Lines):
             for records in self.follower.poll(timeout_ms=1000).values():
                 lines += map(record_line, records)
         return lines
+
+
+    # --- A member of a group ---
+
+    def join(self, group, topic, *options) -> None:
+        chosen = pairs(options)
+        more = {}
+        if "session" in chosen:
+            session = int(chosen["session"])
+            more |= {"session_timeout_ms": session, "heartbeat_interval_ms": session // 6}
+        if "instance" in chosen:
+            more["group_instance_id"] = chosen["instance"]
+        if chosen.get("assignor") == "cooperative":
+            more["partition_assignment_strategy"] = [_cooperative()]
+        self.member = KafkaConsumer(
+            **self.common,
+            group_id=group,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            fetch_max_wait_ms=100,
+            **more,
+        )
+        self.member.subscribe([topic], listener=_Listener(self.seen))
+
+    def work(self) -> bool:
+        if self.member is not None:
+            for records in self.member.poll(timeout_ms=300).values():
+                for record in records:
+                    self.seen.read(record)
+        return self.member is not None
+
+    def look(self):
+        return self.seen.take(self.member.assignment())
+
+    def commit(self) -> None:
+        self.member.commit()
+
+    def leave(self) -> None:
+        self.member.close()
+        self.member = None
+
+
+class _Listener(ConsumerRebalanceListener):
+    def __init__(self, seen: Seen):
+        self.seen = seen
+
+    def on_partitions_assigned(self, assigned) -> None:
+        self.seen.got(assigned)
+
+    def on_partitions_revoked(self, revoked) -> None:
+        self.seen.gave(revoked)
+
+
+def _cooperative():
+    """Which only newer versions have."""
+    from kafka.coordinator.assignors import cooperative_sticky
+
+    return cooperative_sticky.CooperativeStickyAssignor
 
 
 def producer_options(options: dict[str, str]) -> dict:

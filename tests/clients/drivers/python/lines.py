@@ -1,6 +1,7 @@
 """Commands in, answers out, as ../README.md describes them; the same for every client in Python."""
 
 import base64
+import select
 import sys
 
 
@@ -16,8 +17,18 @@ class Lines:
     """A subclass has a method for each command it knows, named as the command. What the method
     returns are the lines of the answer."""
 
+    def work(self) -> bool:
+        """What is done while no command comes; False when there is nothing to do."""
+        return False
+
+    def _next(self) -> str:
+        # Nothing is left in the text layer's buffer between an answer and the next command.
+        while not select.select([sys.stdin], [], [], 0)[0] and self.work():
+            pass
+        return sys.stdin.readline()
+
     def serve(self) -> None:
-        for line in sys.stdin:
+        for line in iter(self._next, ""):
             command, *words = line.rstrip("\n").split("\t")
             try:
                 if command == "produce":
@@ -78,6 +89,30 @@ def record_line(record) -> str:
         f"{record.partition}\t{record.offset}\t{timestamp}"
         f"\t{encode(record.key)}\t{encode(record.value)}\t{headers}"
     )
+
+
+class Seen:
+    """What has happened to a member of a group since it was last asked."""
+
+    def __init__(self):
+        self.lines: list[str] = []
+
+    def read(self, record) -> None:
+        self.lines.append(f"read\t{record.partition}\t{record.offset}\t{encode(record.value)}")
+
+    def got(self, partitions) -> None:
+        self.lines.append(f"got\t{numbers(partitions)}")
+
+    def gave(self, partitions) -> None:
+        self.lines.append(f"gave\t{numbers(partitions)}")
+
+    def take(self, owned) -> list[str]:
+        lines, self.lines = self.lines, []
+        return [*lines, f"owns\t{numbers(owned)}"]
+
+
+def numbers(partitions) -> str:
+    return ",".join(str(number) for number in sorted(one.partition for one in partitions))
 
 
 def setting_line(name, value, source, read_only, synonyms=()) -> str:

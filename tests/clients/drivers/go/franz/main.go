@@ -22,6 +22,7 @@ type client struct {
 	follower *kgo.Client
 	followed map[int32]bool
 	topic    string
+	member   *member
 }
 
 func main() {

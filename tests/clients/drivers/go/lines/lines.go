@@ -174,6 +174,17 @@ func (s *server) executeOnRecords(command string, words []string) error {
 		return s.client.(Follower).Follow(words[0], numbers[int32](words[1:]))
 	case "take":
 		return s.client.(Follower).Take(int(number(words[0])), s.emit)
+	case "join":
+		return s.client.(Member).Join(words[0], words[1], pairs(words[2:]))
+	case "look":
+		for _, words := range s.client.(Member).Look() {
+			s.answer(words...)
+		}
+		return nil
+	case "commit":
+		return s.client.(Member).Commit()
+	case "leave":
+		return s.client.(Member).Leave()
 	}
 	return fmt.Errorf("unknown command %s", command)
 }

@@ -21,6 +21,7 @@ type client struct {
 	followed   map[int32]sarama.PartitionConsumer
 	next       map[int32]int64
 	arrived    chan *sarama.ConsumerMessage
+	member     *member
 }
 
 func main() {
