@@ -74,6 +74,11 @@ void Coordinator::decide(Command& command, Context& context) {
 // ---- members ----
 
 void Coordinator::on(Join& ask, std::string_view key, ReplyTo to, Turn& turn) {
+  if (ask.request.session_timeout < turn.settings.session_timeout_min ||
+      ask.request.session_timeout > turn.settings.session_timeout_max) {
+    return turn.answer(to, JoinGroupAnswer{.error = ErrorCode::invalid_session_timeout,
+                                           .member_id = std::move(ask.request.member_id)});
+  }
   auto* group = find(key);
   if (!ask.request.member_id.empty() && (!group || !group->members)) {
     return turn.answer(to, JoinGroupAnswer{.error = ErrorCode::unknown_member_id,

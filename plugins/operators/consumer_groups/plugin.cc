@@ -38,7 +38,7 @@ AggregateDeclaration declaration(const Host& host) {
       .topic = "__consumer_offsets",
       .partitions = static_cast<std::int32_t>(number(host, "offsets.topic.num.partitions", 50)),
       .replication_factor =
-          static_cast<std::int16_t>(number(host, "offsets.topic.replication.factor", 1)),
+          static_cast<std::int16_t>(number(host, "offsets.topic.replication.factor", 3)),
       .settings = {{"cleanup.policy", "compact"},
                    {"compression.type", "producer"},
                    {"segment.bytes",

@@ -1,5 +1,6 @@
 #include "retention.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "commits.h"
@@ -16,7 +17,7 @@ bool has_expired(const Group& group, const Committed& committed, const Turn& tur
   using std::chrono::milliseconds;
   const auto retention =
       std::chrono::duration_cast<milliseconds>(turn.settings.offsets_retention).count();
-  return now.ms - from->ms >= retention;
+  return now.ms - std::max<std::int64_t>(from->ms, 0) >= retention;
 }
 
 }  // namespace

@@ -1,12 +1,21 @@
 #include "settings.h"
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 
 namespace millrace::consumer_groups {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::minutes;
+/// More than anybody means, and less than a Duration has room for.
+constexpr std::chrono::hours forever(24 * 365 * 100);
+
+/// A setting's `number` of units.
+template <class Unit>
+Duration span(std::int64_t number) {
+  constexpr auto number_max = std::chrono::duration_cast<Unit>(forever).count();
+  return Unit(std::min<std::int64_t>(number, number_max));
+}
 
 }  // namespace
 
@@ -21,16 +30,19 @@ Settings Settings::read(const Context& context) {
   const auto number = [&](std::string_view name, std::int64_t otherwise) {
     return number_of(context, name, otherwise);
   };
+  using std::chrono::milliseconds;
+  using std::chrono::minutes;
   return {
-      .session_timeout_min = milliseconds(number("group.min.session.timeout.ms", 6'000)),
-      .session_timeout_max = milliseconds(number("group.max.session.timeout.ms", 1'800'000)),
-      .initial_rebalance_delay = milliseconds(number("group.initial.rebalance.delay.ms", 3'000)),
+      .session_timeout_min = span<milliseconds>(number("group.min.session.timeout.ms", 6'000)),
+      .session_timeout_max = span<milliseconds>(number("group.max.session.timeout.ms", 1'800'000)),
+      .initial_rebalance_delay =
+          span<milliseconds>(number("group.initial.rebalance.delay.ms", 3'000)),
       .members_max = static_cast<std::size_t>(number("group.max.size", 0x7fffffff)),
       .consumer = ConsumerSettings::read(context),
       .metadata_bytes_max = static_cast<std::size_t>(number("offset.metadata.max.bytes", 4'096)),
-      .offsets_retention = minutes(number("offsets.retention.minutes", 10'080)),
+      .offsets_retention = span<minutes>(number("offsets.retention.minutes", 10'080)),
       .retention_check_interval =
-          milliseconds(number("offsets.retention.check.interval.ms", 600'000)),
+          span<milliseconds>(number("offsets.retention.check.interval.ms", 600'000)),
   };
 }
 

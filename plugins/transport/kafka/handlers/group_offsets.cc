@@ -1,4 +1,5 @@
 // How far groups have come: committed, asked for, forgotten.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +23,9 @@ Result<OffsetCommitRequest> read_commit(const Request& request) {
   commit.member_id = asked.member_id;
   commit.instance_id = owned(asked.group_instance_id);
   if (asked.retention_time_ms >= 0) {
-    commit.retention = std::chrono::milliseconds(asked.retention_time_ms);
+    // A Duration has room for less than an int64 of milliseconds.
+    constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 365 * 100);
+    commit.retention = std::min(std::chrono::milliseconds(asked.retention_time_ms), longest);
   }
   commit.fenced_by_member_epoch = offset_commit_features(request.head.version).stale_member_epoch;
   commit.topics.reserve(asked.topics.size());

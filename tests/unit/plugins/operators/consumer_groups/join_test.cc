@@ -30,6 +30,14 @@ TEST_F(JoinTest, ANewMemberIsToldItsIdFirst) {
   EXPECT_EQ(joined.generation, 1);
 }
 
+TEST_F(JoinTest, ASessionOutOfBoundsIsRefusedAndLeavesNoGroup) {
+  for (const Duration session : {Duration(1ms), Duration(24h)}) {
+    Client client{.session = session};
+    EXPECT_EQ(join_refused(client).error, ErrorCode::invalid_session_timeout);
+  }
+  EXPECT_TRUE(list().empty());
+}
+
 TEST_F(JoinTest, AnOlderClientJoinsAtOnce) {
   Client client{.known_id = false};
   const auto joining = send_join(client);
@@ -71,6 +79,16 @@ TEST_F(JoinTest, AMemberIdThatNobodyHasIsUnknown) {
   const auto answer = join_refused({.member_id = "who"});
   EXPECT_EQ(answer.error, ErrorCode::unknown_member_id);
   EXPECT_EQ(answer.member_id, "who");
+}
+
+TEST_F(JoinTest, ASessionIsNeitherTooShortNorTooLong) {
+  EXPECT_EQ(join_refused({.session = 5999ms}).error, ErrorCode::invalid_session_timeout);
+  EXPECT_EQ(join_refused({.session = 1801s}).error, ErrorCode::invalid_session_timeout);
+  EXPECT_EQ(join_refused({.member_id = "m", .session = 1s}).member_id, "m");
+  EXPECT_EQ(join_refused({.session = 6s}).error, ErrorCode::member_id_required);
+  driver.set("group.min.session.timeout.ms", "100");
+  driver.advance(1s);
+  EXPECT_EQ(join_refused({.session = 100ms}).error, ErrorCode::member_id_required);
 }
 
 TEST_F(JoinTest, ProtocolsMustBeNamedAndSharedByAll) {
