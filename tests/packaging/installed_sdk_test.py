@@ -6,7 +6,9 @@ load the results.
 installed_sdk_test.py --source DIR --build DIR --compiler CXX --other-compiler CXX"""
 
 import argparse
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,10 +16,15 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.error
+import urllib.request
+from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 START_SECONDS_MAX = 30
 STOP_SECONDS_MAX = 10
+SERVICE_UNAVAILABLE = 503
 
 EXAMPLES = ("contains", "word_count", "bank")
 EXAMPLE_LINES_MAX = 60
@@ -31,6 +38,36 @@ foreach(folder {folders})
   string(MAKE_C_IDENTIFIER "${{folder}}" binary_folder)
   add_subdirectory("${{folder}}" "${{binary_folder}}")
 endforeach()
+"""
+
+
+# contains, then word_count, between two topics; accounts beside them.
+EXAMPLE_BROKER = """\
+[broker]
+data = "{data}/data"
+
+[plugins]
+path = ["{plugins}"]
+
+[operators]
+plugins = ["bank"]
+
+[transport.kafka]
+listen = "127.0.0.1:0"
+
+[transport.http]
+listen = "127.0.0.1:0"
+
+[stream.words]
+sources = ["lines"]
+sink = "counts"
+
+[[stream.words.steps]]
+operator = "contains"
+text = "be"
+
+[[stream.words.steps]]
+operator = "word_count"
 """
 
 
@@ -48,8 +85,112 @@ def run(*command: str | Path, code: int = 0) -> str:
     return ended.stdout
 
 
+class Daemon:
+    """An installed daemon, from when it serves until its clean stop."""
+
+    def __init__(self, case: "InstalledSdkTest", folder: Path, *arguments: str | Path):
+        self.case = case
+        self.log_path = folder / "millraced.log"
+        self.command = [case.prefix / "bin" / "millraced", *arguments]
+
+    def __enter__(self) -> "Daemon":
+        with self.log_path.open("wb") as log:
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        try:
+            self.until(lambda: "broker: ready" in self.log(), "it serves")
+        except BaseException:
+            self.end()
+            raise
+        return self
+
+    def __exit__(self, failed, *_):
+        try:
+            self.process.send_signal(signal.SIGTERM)
+            code = self.process.wait(STOP_SECONDS_MAX)
+            if not failed:
+                self.case.assertEqual(code, 0, self.log())
+        finally:
+            self.end()
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+    def log(self) -> str:
+        return self.log_path.read_text()
+
+    def until(self, there: Callable[[], bool], what: str):
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while not there():
+            self.case.assertLess(time.monotonic(), deadline, f"not within time: {what}\n{self.log()}")
+            try:  # the pause between two looks
+                code = self.process.wait(timeout=0.02)
+            except subprocess.TimeoutExpired:
+                continue
+            self.case.fail(f"millraced ended with {code}:\n{self.log()}")
+
+    def address(self, transport: str) -> str:
+        return re.search(rf"listening transport={transport} address=(\S+)", self.log())[1]
+
+    def tool(self, *words: str | Path, stdin: str = "") -> str:
+        done = subprocess.run(
+            [self.case.prefix / "bin" / "millrace", "--bootstrap", self.address("kafka"), *words],
+            input=stdin, capture_output=True, text=True,
+        )  # fmt: skip
+        self.case.assertEqual(done.returncode, 0, f"{words}: {done.stderr}")
+        return done.stdout
+
+    def stream(self, verb: str, *words: str | Path) -> str:
+        return self.tool("stream", "--admin", self.address("http"), verb, *words)
+
+    def send(self, lines: str):
+        self.tool("produce", "lines", stdin=lines)
+
+    def counts(self, records: int) -> list[tuple[str, int]]:
+        """What the stream has written, once it is so much."""
+        found: list[str] = []
+
+        def there() -> bool:
+            if "counts " not in self.tool("topic", "list"):
+                return False
+            found[:] = self.tool("consume", "counts", "--keys").splitlines()
+            return len(found) >= records
+
+        self.until(there, f"{records} records")
+        return [(word, int(count)) for word, count in (line.split("\t") for line in found)]
+
+    def account(self, name: str, command: str, version: int | None = None) -> tuple[str, str]:
+        """(answer, version), or (error, message)."""
+        headers = {} if version is None else {"millrace-expected-version": version}
+        request = urllib.request.Request(
+            f"http://{self.address('http')}/admin/aggregates/accounts/{name}",
+            json.dumps({"command": command, "headers": headers}).encode(),
+            {"Content-Type": "application/json"},
+        )
+        answers: list[dict] = []
+
+        def there() -> bool:
+            try:
+                with urllib.request.urlopen(request, timeout=START_SECONDS_MAX) as response:
+                    answers.append(json.load(response))
+            except urllib.error.HTTPError as error:
+                if error.code == SERVICE_UNAVAILABLE:  # it is being loaded
+                    return False
+                answers.append(json.load(error))
+            return True
+
+        self.until(there, command)
+        answer = answers[0]
+        if "error" in answer:
+            return answer["error"], answer["message"]
+        return answer["answer"], answer["headers"]["millrace-version"]
+
+
 class InstalledSdkTest(unittest.TestCase):
     options: argparse.Namespace
+    examples: ClassVar[dict[str, Path]] = {}  # by compiler
 
     @classmethod
     def setUpClass(cls):
@@ -77,12 +218,15 @@ class InstalledSdkTest(unittest.TestCase):
         return self.build(copy, compiler, *targets)
 
     def build_examples(self, compiler: str) -> Path:
-        """A copy of the examples that were installed; they pass their tests."""
-        copy = Path(tempfile.mkdtemp(dir=self.folder)) / "examples"
-        shutil.copytree(self.prefix / "share" / "millrace" / "examples", copy)
-        plugins = self.build(copy, compiler)
-        run("ctest", "--test-dir", plugins.parent, "--output-on-failure", "--no-tests=error")
-        return plugins / "operators"
+        """A copy of the examples that were installed; they pass their tests. Built once for all
+        who load them."""
+        if compiler not in self.examples:
+            copy = Path(tempfile.mkdtemp(dir=self.folder)) / "examples"
+            shutil.copytree(self.prefix / "share" / "millrace" / "examples", copy)
+            plugins = self.build(copy, compiler)
+            run("ctest", "--test-dir", plugins.parent, "--output-on-failure", "--no-tests=error")
+            self.examples[compiler] = plugins / "operators"
+        return self.examples[compiler]
 
     def tool(self, *words: str | Path, code: int = 0) -> str:
         return run(self.prefix / "bin" / "millrace", *words, code=code)
@@ -162,36 +306,58 @@ class InstalledSdkTest(unittest.TestCase):
     def daemon_log(self, plugins: Path) -> list[str]:
         """The lines of an installed daemon that looks into `plugins`, until it serves; its stop is
         clean."""
-        data = tempfile.mkdtemp(dir=self.folder)
-        log_path = Path(data) / "millraced.log"
-        with log_path.open("wb") as log:
-            daemon = subprocess.Popen(
-                [self.prefix / "bin" / "millraced",
-                 "--set", f"broker.data={data}/data",
-                 "--set", "transport.kafka.listen=127.0.0.1:0",
-                 "--set", "transport.http.listen=127.0.0.1:0",
-                 "--set", f'plugins.path=["{plugins}"]',
-                 "--set", "compression.deflate.level=9"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            )  # fmt: skip
-        try:
-            self.wait_until_it_serves(daemon, log_path)
-            daemon.send_signal(signal.SIGTERM)
-            self.assertEqual(daemon.wait(STOP_SECONDS_MAX), 0, log_path.read_text())
-        finally:
-            daemon.kill()
-            daemon.wait()
-        return log_path.read_text().splitlines()
+        data = Path(tempfile.mkdtemp(dir=self.folder))
+        with Daemon(
+            self, data,
+            "--set", f"broker.data={data}/data",
+            "--set", "transport.kafka.listen=127.0.0.1:0",
+            "--set", "transport.http.listen=127.0.0.1:0",
+            "--set", f'plugins.path=["{plugins}"]',
+            "--set", "compression.deflate.level=9",
+        ) as daemon:  # fmt: skip
+            return daemon.log().splitlines()
 
-    def wait_until_it_serves(self, daemon: subprocess.Popen, log_path: Path):
-        deadline = time.monotonic() + START_SECONDS_MAX
-        while "listening" not in log_path.read_text():
-            self.assertLess(time.monotonic(), deadline, log_path.read_text())
-            try:  # the pause between two looks
-                code = daemon.wait(timeout=0.02)
-            except subprocess.TimeoutExpired:
-                continue
-            self.fail(f"millraced ended with {code}:\n{log_path.read_text()}")
+    def test_examples_run_and_are_replaced_while_they_run(self):
+        """By the build of the other compiler: it goes on from the position and the counts of the
+        one before, and no record comes out twice or not at all."""
+        plugins = self.build_examples(self.options.compiler)
+        others = self.build_examples(self.options.other_compiler)
+        data = Path(tempfile.mkdtemp(dir=self.folder))
+        config = data / "millrace.toml"
+        config.write_text(EXAMPLE_BROKER.format(data=data, plugins=plugins.parent))
+        with Daemon(self, data, "--config", config) as daemon:
+            daemon.tool("topic", "create", "lines", "--partitions", "1")
+            daemon.send("to be or not\nto be\nnothing\n")
+            self.assertEqual(
+                daemon.counts(6), [("to", 1), ("be", 1), ("or", 1), ("not", 1), ("to", 2), ("be", 2)]
+            )
+            for step in ("word_count", "contains"):
+                daemon.stream("replace", "words", step, others / f"{step}.so")
+            steps = daemon.stream("describe", "words")
+            self.assertNotIn(str(plugins), steps)
+            self.assertEqual(steps.count(f"{data}/data/.operators/"), 2, steps)
+            daemon.send("be\nnothing\nbe\n")
+            self.assertEqual(daemon.counts(8)[6:], [("be", 3), ("be", 4)])
+
+    def test_a_bank_account_is_kept_over_a_restart_with_another_build(self):
+        data = Path(tempfile.mkdtemp(dir=self.folder))
+        config = data / "millrace.toml"
+        plugins = self.build_examples(self.options.compiler)
+        config.write_text(EXAMPLE_BROKER.format(data=data, plugins=plugins.parent))
+        with Daemon(self, data, "--config", config) as daemon:
+            self.assertEqual(daemon.account("alice", "deposit 500"), ("500", "1"))
+            self.assertEqual(daemon.account("alice", "withdraw 200", 1), ("300", "2"))
+            self.assertEqual(
+                daemon.account("alice", "withdraw 200", 1),
+                ("INVALID_UPDATE_VERSION", '"alice" has version 2, expected 1'),
+            )
+            self.assertEqual(
+                daemon.account("alice", "withdraw 301"), ("POLICY_VIOLATION", "there are 300")
+            )
+        others = self.build_examples(self.options.other_compiler)
+        config.write_text(EXAMPLE_BROKER.format(data=data, plugins=others.parent))
+        with Daemon(self, data, "--config", config) as daemon:
+            self.assertEqual(daemon.account("alice", "withdraw 300", 2), ("0", "3"))
 
     def test_plugin_folders_of_this_repository_build_outside_it(self):
         plugins = self.build_outside(
