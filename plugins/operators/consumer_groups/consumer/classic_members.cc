@@ -37,9 +37,9 @@ bool speaks_with_all(const ConsumerGroup& group, const JoinGroupRequest& request
   std::map<std::string_view, std::size_t> speakers;
   std::size_t members = 0;
   for (const auto& [id, member] : group.members()) {
-    if (!member.is_classic() || id == request.member_id) continue;
+    if (!member->is_classic() || id == request.member_id) continue;
     ++members;
-    for (const auto& protocol : member.metadata.classic->protocols) ++speakers[protocol.name];
+    for (const auto& protocol : member->metadata.classic->protocols) ++speakers[protocol.name];
   }
   return std::ranges::any_of(request.protocols, [&](const GroupProtocol& protocol) {
     const auto found = speakers.find(protocol.name);
@@ -159,21 +159,19 @@ class ClassicJoin {
     const ConsumerMember* member = draft_.group().find(request_.member_id);
     if (member == nullptr) return refuse(ErrorCode::invalid_request, {});
     const std::optional owned = subscription.owned;
-    const CurrentAssignment next = reconcile({.group = draft_.group(),
-                                              .member = *member,
-                                              .cluster = turn_.context.cluster(),
-                                              .subscription_changed = subscription_changed_,
-                                              .owned = owned});
+    const auto step = reconcile({.group = draft_.group(),
+                                 .member = *member,
+                                 .cluster = turn_.context.cluster(),
+                                 .subscription_changed = subscription_changed_,
+                                 .owned = owned});
     liveness_.clear(member->id, Duty::rejoin);
     liveness_.set(member->id, Duty::heartbeat, turn_.now() + session_of(*member));
     liveness_.set(member->id, Duty::sync, turn_.now() + rebalance_of(*member));
-    JoinGroupAnswer answer{.generation = next.epoch,
+    JoinGroupAnswer answer{.generation = step ? step->epoch : member->current.epoch,
                            .protocol_type = std::string(consumer_protocol),
                            .protocol = member->metadata.classic->protocols.front().name,
                            .member_id = member->id};
-    if (next != member->current) {
-      draft_.add_unseen(record::current(draft_.group().id(), request_.member_id, next));
-    }
+    if (step) draft_.add_unseen(record::current(draft_.group().id(), member->id, *step));
     return answer;
   }
 

@@ -65,8 +65,8 @@ MemberMetadata metadata_of(const kafka::ConsumerGroupMemberMetadataValue& value)
 }  // namespace
 
 const ConsumerMember* ConsumerGroup::find(std::string_view member_id) const {
-  const auto found = members_.find(member_id);
-  return found == members_.end() ? nullptr : &found->second;
+  const auto found = members_->find(member_id);
+  return found == members_->end() ? nullptr : &*found->second;
 }
 
 const ConsumerMember* ConsumerGroup::find_instance(std::string_view instance_id) const {
@@ -75,24 +75,24 @@ const ConsumerMember* ConsumerGroup::find_instance(std::string_view instance_id)
 }
 
 const Assignment* ConsumerGroup::target(std::string_view member_id) const {
-  const auto found = targets_.find(member_id);
-  return found == targets_.end() ? nullptr : &found->second;
+  const auto found = targets_->find(member_id);
+  return found == targets_->end() ? nullptr : &*found->second;
 }
 
 std::size_t ConsumerGroup::members_with_regex(std::string_view regex) const {
-  return static_cast<std::size_t>(std::ranges::count_if(members_, [&](const auto& entry) {
-    return entry.second.metadata.subscribed_regex == regex;
+  return static_cast<std::size_t>(std::ranges::count_if(*members_, [&](const auto& entry) {
+    return entry.second->metadata.subscribed_regex == regex;
   }));
 }
 
 std::size_t ConsumerGroup::classic_members() const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(members_, [](const auto& entry) { return entry.second.is_classic(); }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      *members_, [](const auto& entry) { return entry.second->is_classic(); }));
 }
 
 std::string_view ConsumerGroup::owner(const Uuid& topic, std::int32_t partition) const {
-  const auto of_topic = owners_.find(topic);
-  if (of_topic == owners_.end()) return {};
+  const auto of_topic = owners_->find(topic);
+  if (of_topic == owners_->end()) return {};
   const auto found = of_topic->second.find(partition);
   return found == of_topic->second.end() ? std::string_view{} : found->second;
 }
@@ -162,8 +162,9 @@ Result<> ConsumerGroup::apply_target_metadata(const std::optional<Bytes>& value)
 Result<> ConsumerGroup::apply_target_member(Bytes key, const std::optional<Bytes>& value) {
   MR_TRY(const auto names, decode_key<kafka::ConsumerGroupTargetAssignmentMemberKey>(key));
   if (!value) {
-    if (const auto found = targets_.find(names.member_id); found != targets_.end()) {
-      targets_.erase(found);
+    auto& targets = targets_.own();
+    if (const auto found = targets.find(names.member_id); found != targets.end()) {
+      targets.erase(found);
     }
     return {};
   }
@@ -175,16 +176,14 @@ Result<> ConsumerGroup::apply_target_member(Bytes key, const std::optional<Bytes
     partitions.insert(partitions.end(), topic.partitions.begin(), topic.partitions.end());
     std::ranges::sort(partitions);
   }
-  targets_.insert_or_assign(std::string(names.member_id), std::move(assignment));
+  targets_.own().insert_or_assign(std::string(names.member_id), Shared(std::move(assignment)));
   return {};
 }
 
 Result<> ConsumerGroup::apply_current(Bytes key, const std::optional<Bytes>& value) {
   MR_TRY(const auto names, decode_key<kafka::ConsumerGroupCurrentMemberAssignmentKey>(key));
   if (!value) {
-    if (const auto found = members_.find(names.member_id); found != members_.end()) {
-      set_current(found->second, {});
-    }
+    if (find(names.member_id) != nullptr) set_current(member(names.member_id), {});
     return {};
   }
   MR_TRY(const auto content,
@@ -218,82 +217,87 @@ Result<> ConsumerGroup::apply_regex(Bytes key, const std::optional<Bytes>& value
 }
 
 ConsumerMember& ConsumerGroup::member(std::string_view id) {
-  auto found = members_.find(id);
-  if (found == members_.end()) {
-    found = members_.emplace(std::string(id), ConsumerMember{}).first;
-    found->second.id = id;
+  auto& members = members_.own();
+  auto found = members.find(id);
+  if (found == members.end()) {
+    found = members.emplace(std::string(id), Shared<ConsumerMember>{}).first;
+    found->second.own().id = id;
   }
-  return found->second;
+  return found->second.own();
 }
 
 void ConsumerGroup::remove_member(std::string_view id) {
-  const auto found = members_.find(id);
-  if (found == members_.end()) return;
-  const ConsumerMember& gone = found->second;
+  if (find(id) == nullptr) return;
+  ConsumerMember& gone = member(id);
   if (gone.metadata.instance_id) {
     // A successor may be recorded already.
     const auto instance = instances_.find(*gone.metadata.instance_id);
     if (instance != instances_.end() && instance->second == gone.id) instances_.erase(instance);
   }
-  set_current(found->second, {});
-  members_.erase(found);
+  set_current(gone, {});
+  members_.own().erase(members_->find(id));
 }
 
 void ConsumerGroup::set_current(ConsumerMember& member, CurrentAssignment current) {
-  release(member, member.current.assigned);
-  release(member, member.current.revoking);
+  auto& owners = owners_.own();
+  release(owners, member, member.current.assigned);
+  release(owners, member, member.current.revoking);
   member.current = std::move(current);
-  own(member, member.current.assigned);
-  own(member, member.current.revoking);
+  take(owners, member, member.current.assigned);
+  take(owners, member, member.current.revoking);
 }
 
 /// Compaction may have taken the record by which an earlier owner let go: the later one counts.
-void ConsumerGroup::release(const ConsumerMember& member, const Owned& owned) {
+void ConsumerGroup::release(Owners& owners, const ConsumerMember& member, const Owned& owned) {
   for (const auto& [topic, partitions] : owned) {
-    const auto of_topic = owners_.find(topic);
-    if (of_topic == owners_.end()) continue;
+    const auto of_topic = owners.find(topic);
+    if (of_topic == owners.end()) continue;
     for (const auto& [partition, epoch] : partitions) {
       const auto found = of_topic->second.find(partition);
       if (found != of_topic->second.end() && found->second == member.id) {
         of_topic->second.erase(found);
       }
     }
-    if (of_topic->second.empty()) owners_.erase(of_topic);
+    if (of_topic->second.empty()) owners.erase(of_topic);
   }
 }
 
-void ConsumerGroup::own(const ConsumerMember& member, const Owned& owned) {
+void ConsumerGroup::take(Owners& owners, const ConsumerMember& member, const Owned& owned) {
   for (const auto& [topic, partitions] : owned) {
-    auto& of_topic = owners_[topic];
+    auto& of_topic = owners[topic];
     for (const auto& [partition, epoch] : partitions) of_topic[partition] = member.id;
   }
 }
 
 Result<std::vector<GroupRecord>> ConsumerGroup::records() const {
   std::vector<GroupRecord> records;
-  for (const auto& [id, member] : members_) {
-    MR_TRY(auto metadata, record::member_metadata(id_, id, member.metadata));
+  for (const auto& [id, member] : *members_) {
+    MR_TRY(auto metadata, record::member_metadata(id_, id, member->metadata));
     records.push_back(std::move(metadata));
   }
   for (const auto& [expression, resolved] : resolved_) {
     MR_TRY(auto regex, record::regex(id_, expression, resolved));
     records.push_back(std::move(regex));
   }
+  if (has_partition_metadata_) {
+    MR_TRY(auto topics, record::partition_metadata(id_));
+    records.push_back(std::move(topics));
+  }
   if (recorded_) {
     MR_TRY(auto epoch, record::group_epoch(id_, epoch_, metadata_hash_));
     records.push_back(std::move(epoch));
   }
-  for (const auto& [id, assignment] : targets_) {
-    MR_TRY(auto target, record::target(id_, id, assignment));
+  for (const auto& [id, assignment] : *targets_) {
+    MR_TRY(auto target, record::target(id_, id, *assignment));
     records.push_back(std::move(target));
   }
   if (assignment_epoch_ != 0) {
     MR_TRY(auto epoch, record::target_epoch(id_, assignment_epoch_, assignment_timestamp_));
     records.push_back(std::move(epoch));
   }
-  for (const auto& [id, member] : members_) {
-    if (member.current == CurrentAssignment{}) continue;
-    MR_TRY(auto current, record::current(id_, id, member.current));
+  for (const auto& [id, member] : *members_) {
+    if (member->current == CurrentAssignment{}) continue;
+    MR_TRY(auto current, record::current(id_, id, member->current));
     records.push_back(std::move(current));
   }
   return records;

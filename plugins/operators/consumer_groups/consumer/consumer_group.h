@@ -16,6 +16,7 @@
 
 #include "../records.h"
 #include "member.h"
+#include "shared.h"
 
 namespace millrace::consumer_groups {
 
@@ -32,7 +33,8 @@ struct GroupRecord {
   std::optional<Buffer> value;  ///< none: a tombstone
 };
 
-/// [partition's shard]
+/// A copy is cheap, and shares with the original what neither changes: decisions are drafted on
+/// copies.  [partition's shard]
 class ConsumerGroup {
  public:
   explicit ConsumerGroup(std::string id) : id_(std::move(id)) {}
@@ -46,8 +48,8 @@ class ConsumerGroup {
   /// A record of Kafka 3 with the topics' partitions, in place of which there is a hash now.
   bool has_partition_metadata() const noexcept { return has_partition_metadata_; }
 
-  using Members = std::map<std::string, ConsumerMember, std::less<>>;
-  const Members& members() const noexcept { return members_; }
+  using Members = std::map<std::string, Shared<ConsumerMember>, std::less<>>;
+  const Members& members() const noexcept { return *members_; }
   const ConsumerMember* find(std::string_view member_id) const;
   const ConsumerMember* find_instance(std::string_view instance_id) const;
   /// nullptr: none was ever computed for this member.
@@ -62,7 +64,7 @@ class ConsumerGroup {
   std::string_view owner(const Uuid& topic, std::int32_t partition) const;
 
   /// Has no record left.
-  bool forgotten() const noexcept { return !recorded_ && members_.empty(); }
+  bool forgotten() const noexcept { return !recorded_ && members_->empty(); }
 
   /// A record of this group. Errc::corrupt: it is not what Kafka writes.
   Result<> apply(RecordKind kind, Bytes key, const std::optional<Bytes>& value);
@@ -80,8 +82,6 @@ class ConsumerGroup {
   ConsumerMember& member(std::string_view id);
   void remove_member(std::string_view id);
   void set_current(ConsumerMember& member, CurrentAssignment current);
-  void release(const ConsumerMember& member, const Owned& owned);
-  void own(const ConsumerMember& member, const Owned& owned);
 
   std::string id_;
   bool recorded_ = false;
@@ -90,10 +90,13 @@ class ConsumerGroup {
   std::int32_t assignment_epoch_ = 0;
   std::int64_t assignment_timestamp_ = 0;
   bool has_partition_metadata_ = false;
-  Members members_;
+  Shared<Members> members_;
   std::map<std::string, std::string, std::less<>> instances_;  // instance id -> member id
-  std::map<std::string, Assignment, std::less<>> targets_;
-  std::map<Uuid, std::map<std::int32_t, std::string>> owners_;
+  Shared<std::map<std::string, Shared<Assignment>, std::less<>>> targets_;
+  using Owners = std::map<Uuid, std::map<std::int32_t, std::string>>;
+  static void release(Owners& owners, const ConsumerMember& member, const Owned& owned);
+  static void take(Owners& owners, const ConsumerMember& member, const Owned& owned);
+  Shared<Owners> owners_;
   Regexes resolved_;
 };
 

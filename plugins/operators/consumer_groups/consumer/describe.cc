@@ -24,7 +24,7 @@ std::string_view state_of(const ConsumerGroup& group) {
   if (group.members().empty()) return "Empty";
   if (group.epoch() > group.assignment_epoch()) return "Assigning";
   const bool settled = std::ranges::all_of(group.members(), [&](const auto& entry) {
-    return entry.second.current.reconciled_to(group.assignment_epoch());
+    return entry.second->current.reconciled_to(group.assignment_epoch());
   });
   return settled ? "Stable" : "Reconciling";
 }
@@ -38,17 +38,17 @@ void describe(const ConsumerGroup& group, const ClusterView& cluster,
   for (const auto& [id, member] : group.members()) {
     auto& shown = out.members.emplace_back();
     shown.member_id = id;
-    shown.instance_id = member.metadata.instance_id;
-    shown.rack = member.metadata.rack;
-    shown.member_epoch = member.current.epoch;
-    shown.client_id = member.metadata.client_id;
-    shown.client_host = member.metadata.client_host;
-    shown.subscribed_names = member.metadata.subscribed_names;
-    if (!member.metadata.subscribed_regex.empty()) {
-      shown.subscribed_regex = member.metadata.subscribed_regex;
+    shown.instance_id = member->metadata.instance_id;
+    shown.rack = member->metadata.rack;
+    shown.member_epoch = member->current.epoch;
+    shown.client_id = member->metadata.client_id;
+    shown.client_host = member->metadata.client_host;
+    shown.subscribed_names = member->metadata.subscribed_names;
+    if (!member->metadata.subscribed_regex.empty()) {
+      shown.subscribed_regex = member->metadata.subscribed_regex;
     }
-    shown.type = member.is_classic() ? type_classic : type_consumer;
-    for (const auto& [topic, partitions] : member.current.assigned) {
+    shown.type = member->is_classic() ? type_classic : type_consumer;
+    for (const auto& [topic, partitions] : member->current.assigned) {
       Partitions assigned;
       for (const auto& [partition, epoch] : partitions) assigned.push_back(partition);
       add(shown.assignment, cluster, topic, std::move(assigned));

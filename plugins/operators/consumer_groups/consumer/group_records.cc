@@ -127,6 +127,11 @@ Result<GroupRecord> regex(std::string_view group, std::string_view regex,
   return with_value(key, value);
 }
 
+Result<GroupRecord> partition_metadata(std::string_view group) {
+  return with_value(key_of<kafka::ConsumerGroupPartitionMetadataKey>(group),
+                    kafka::ConsumerGroupPartitionMetadataValue{});
+}
+
 Result<GroupRecord> group_epoch_end(std::string_view group) {
   return tombstone(key_of<kafka::ConsumerGroupMetadataKey>(group));
 }

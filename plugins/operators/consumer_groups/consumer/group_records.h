@@ -24,6 +24,9 @@ Result<GroupRecord> current(std::string_view group, std::string_view member,
 Result<GroupRecord> regex(std::string_view group, std::string_view regex,
                           const ResolvedRegex& resolved);
 
+/// As good as Kafka 3's: what it held is not used.
+Result<GroupRecord> partition_metadata(std::string_view group);
+
 Result<GroupRecord> group_epoch_end(std::string_view group);
 Result<GroupRecord> partition_metadata_end(std::string_view group);
 Result<GroupRecord> member_metadata_end(std::string_view group, std::string_view member);

@@ -102,16 +102,14 @@ class Heartbeat {
   Checked<ConsumerHeartbeatAnswer> run() {
     if (request_.member_epoch < 0) return leave();
     if (auto found = find_member(); !found) return std::unexpected(std::move(found).error());
-    // The partitions that it had when it asked.
     const ConsumerMember* before = draft_.group().find(request_.member_id);
-    const Owned had = before ? before->current.assigned : Owned{};
     if (auto updated = update_member(before); !updated) {
       return std::unexpected(std::move(updated).error());
     }
     follow_cluster();
     if (bump_) bump_group_epoch(draft_, cluster());
     update_target(draft_, turn_);
-    return reconcile_member(had);
+    return reconcile_member();
   }
 
  private:
@@ -254,19 +252,20 @@ class Heartbeat {
            age >= turn_.settings.consumer.regex_refresh_interval;
   }
 
-  Checked<ConsumerHeartbeatAnswer> reconcile_member(const Owned& had) {
+  Checked<ConsumerHeartbeatAnswer> reconcile_member() {
     const std::string& id = request_.member_id;
     const ConsumerMember* member = draft_.group().find(id);
     if (member == nullptr) {
       // Its name was too long for a record; emit() says so.
       return refuse(ErrorCode::invalid_request, "The request does not fit a record.");
     }
-    const CurrentAssignment next = reconcile({.group = draft_.group(),
-                                              .member = *member,
-                                              .cluster = cluster(),
-                                              .subscription_changed = subscription_changed_,
-                                              .owned = request_.owned});
-    if (next != member->current) {
+    const auto step = reconcile({.group = draft_.group(),
+                                 .member = *member,
+                                 .cluster = cluster(),
+                                 .subscription_changed = subscription_changed_,
+                                 .owned = request_.owned});
+    const CurrentAssignment& next = step ? *step : member->current;
+    if (step) {
       if (next.state == MemberState::unrevoked_partitions) {
         liveness_.set(
             id, Duty::revoke,
@@ -283,7 +282,8 @@ class Heartbeat {
         .member_epoch = next.epoch,
         .heartbeat_interval = turn_.settings.consumer.heartbeat_interval,
     };
-    if (joins() || is_full_request() || !same_partitions(had, next.assigned)) {
+    if (joins() || is_full_request() ||
+        (step && !same_partitions(member->current.assigned, next.assigned))) {
       auto& assignment = answer.assignment.emplace();
       for (const auto& [topic, partitions] : next.assigned) {
         auto& of_topic =

@@ -146,7 +146,7 @@ void ConsumerMembership::snapshot(SnapshotWriter& out) const {
 }
 
 void ConsumerMembership::loaded(Turn& turn) {
-  for (const auto& [id, member] : group_.members()) give_fresh_deadlines(member, turn);
+  for (const auto& [id, member] : group_.members()) give_fresh_deadlines(*member, turn);
 }
 
 void ConsumerMembership::timer(Turn& turn) {
@@ -154,7 +154,7 @@ void ConsumerMembership::timer(Turn& turn) {
   std::set<std::string, std::less<>> overdue;
   for (const auto& [id, member] : group_.members()) {
     // Came with records of another's: from a group that has changed its protocol.
-    if (!liveness_.has(id, Duty::heartbeat)) give_fresh_deadlines(member, turn);
+    if (!liveness_.has(id, Duty::heartbeat)) give_fresh_deadlines(*member, turn);
     if (liveness_.overdue(id, turn.now())) overdue.insert(id);
   }
   if (!overdue.empty()) {

@@ -113,7 +113,7 @@ std::vector<const ConsumerMember*> remaining(const ConsumerGroup& group,
                                              const std::set<std::string, std::less<>>& leaving) {
   std::vector<const ConsumerMember*> members;
   for (const auto& [id, member] : group.members()) {
-    if (!leaving.contains(id)) members.push_back(&member);
+    if (!leaving.contains(id)) members.push_back(&*member);
   }
   return members;
 }

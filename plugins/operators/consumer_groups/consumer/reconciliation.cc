@@ -17,20 +17,20 @@ class Step {
     }
   }
 
-  CurrentAssignment take() {
+  std::optional<CurrentAssignment> take() {
     switch (now_.state) {
       case MemberState::stable:
         if (now_.epoch != in_.group.assignment_epoch()) return towards_target();
-        return in_.subscription_changed ? without_unsubscribed() : now_;
+        return in_.subscription_changed ? without_unsubscribed() : std::nullopt;
       case MemberState::unrevoked_partitions:
         if (still_owns(now_.revoking)) {
-          return in_.subscription_changed ? without_unsubscribed() : now_;
+          return in_.subscription_changed ? without_unsubscribed() : std::nullopt;
         }
         return towards_target();
       case MemberState::unreleased_partitions:
       case MemberState::unknown: return towards_target();
     }
-    return now_;
+    return std::nullopt;
   }
 
  private:
@@ -44,20 +44,20 @@ class Step {
   }
 
   /// No step when nothing but the previous epoch would differ.
-  CurrentAssignment at(std::int32_t epoch, MemberState state, Owned assigned,
-                       Owned revoking) const {
+  std::optional<CurrentAssignment> at(std::int32_t epoch, MemberState state, Owned assigned,
+                                      Owned revoking) const {
     if (epoch == now_.epoch && state == now_.state && assigned == now_.assigned &&
         revoking == now_.revoking) {
-      return now_;
+      return std::nullopt;
     }
-    return {.epoch = epoch,
-            .previous_epoch = now_.epoch,
-            .state = state,
-            .assigned = std::move(assigned),
-            .revoking = std::move(revoking)};
+    return CurrentAssignment{.epoch = epoch,
+                             .previous_epoch = now_.epoch,
+                             .state = state,
+                             .assigned = std::move(assigned),
+                             .revoking = std::move(revoking)};
   }
 
-  CurrentAssignment without_unsubscribed() const {
+  std::optional<CurrentAssignment> without_unsubscribed() const {
     Owned assigned = now_.assigned;
     Owned revoking = now_.revoking;
     for (const auto& [topic, partitions] : now_.assigned) {
@@ -65,7 +65,7 @@ class Step {
       assigned.erase(topic);
       revoking[topic].insert(partitions.begin(), partitions.end());
     }
-    if (assigned.size() == now_.assigned.size()) return now_;
+    if (assigned.size() == now_.assigned.size()) return std::nullopt;
     if (still_owns(revoking)) {
       return at(now_.epoch, MemberState::unrevoked_partitions, std::move(assigned),
                 std::move(revoking));
@@ -73,7 +73,7 @@ class Step {
     return at(now_.epoch, now_.state, std::move(assigned), now_.revoking);
   }
 
-  CurrentAssignment towards_target() const {
+  std::optional<CurrentAssignment> towards_target() const {
     Owned kept;
     Owned revoking = now_.assigned;
     std::vector<std::pair<Uuid, std::int32_t>> taken;
@@ -120,11 +120,11 @@ class Step {
 
 }  // namespace
 
-CurrentAssignment reconcile(const Reconciliation& input) {
+std::optional<CurrentAssignment> reconcile(const Reconciliation& input) {
   // What every heartbeat of a settled group comes to.
   if (!input.subscription_changed &&
       input.member.current.reconciled_to(input.group.assignment_epoch())) {
-    return input.member.current;
+    return std::nullopt;
   }
   return Step(input).take();
 }

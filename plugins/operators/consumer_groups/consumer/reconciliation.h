@@ -30,8 +30,8 @@ struct Reconciliation {
   const std::optional<std::vector<TopicIdPartitions>>& owned;
 };
 
-/// The next state of the member; as it was when there is no step to take.
-CurrentAssignment reconcile(const Reconciliation& input);
+/// The next state of the member; nothing when there is no step to take.
+std::optional<CurrentAssignment> reconcile(const Reconciliation& input);
 
 /// Everything that it says it owns is assigned to it.
 bool owns_only_assigned(const std::optional<std::vector<TopicIdPartitions>>& owned,

@@ -18,8 +18,10 @@ std::set<std::string, std::less<>> subscribed_topics(const ConsumerGroup& group)
   std::set<std::string, std::less<>> topics;
   std::set<std::string_view> regexes;
   for (const auto& [id, member] : group.members()) {
-    topics.insert(member.metadata.subscribed_names.begin(), member.metadata.subscribed_names.end());
-    if (!member.metadata.subscribed_regex.empty()) regexes.insert(member.metadata.subscribed_regex);
+    topics.insert(member->metadata.subscribed_names.begin(),
+                  member->metadata.subscribed_names.end());
+    if (!member->metadata.subscribed_regex.empty())
+      regexes.insert(member->metadata.subscribed_regex);
   }
   for (const auto regex : regexes) {
     const auto found = group.resolved().find(regex);
@@ -48,7 +50,8 @@ std::vector<const ClusterTopic*> topics_of(const MemberMetadata& metadata,
 bool refresh_regexes(Draft& draft, bool all, const ClusterView& cluster, Timestamp wall) {
   std::set<std::string> wanted;
   for (const auto& [id, member] : draft.group().members()) {
-    if (!member.metadata.subscribed_regex.empty()) wanted.insert(member.metadata.subscribed_regex);
+    if (!member->metadata.subscribed_regex.empty())
+      wanted.insert(member->metadata.subscribed_regex);
   }
   std::vector<std::string> unwanted;
   for (const auto& [regex, resolved] : draft.group().resolved()) {

@@ -23,7 +23,7 @@ bool due(const ConsumerGroup& group, Turn& turn) {
 const Assignor& assignor_of(const ConsumerGroup& group, const ConsumerSettings& settings) {
   std::map<std::string_view, std::size_t> votes;
   for (const auto& [id, member] : group.members()) {
-    if (member.metadata.server_assignor) ++votes[*member.metadata.server_assignor];
+    if (member->metadata.server_assignor) ++votes[*member->metadata.server_assignor];
   }
   const Assignor* chosen = nullptr;
   std::size_t most = 0;
@@ -46,9 +46,9 @@ void update_target(Draft& draft, Turn& turn) {
   members.reserve(group.members().size());
   for (const auto& [id, member] : group.members()) {
     members.push_back({.id = id,
-                       .instance_id = member.metadata.instance_id,
-                       .rack = member.metadata.rack,
-                       .topics = topics_of(member.metadata, group.resolved(), cluster),
+                       .instance_id = member->metadata.instance_id,
+                       .rack = member->metadata.rack,
+                       .topics = topics_of(member->metadata, group.resolved(), cluster),
                        .before = group.target(id)});
   }
   auto assignments = assignor_of(group, turn.settings.consumer).assign(members);
