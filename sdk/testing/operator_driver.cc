@@ -89,7 +89,7 @@ class OperatorDriver::State::Step final : public Emitter, public KeyedState {
       put_back(driver_.state_, std::move(key), std::move(before));
     }
     for (auto& [name, before] : std::views::reverse(timers_before_)) {
-      put_back(driver_.timers_, std::move(name), std::move(before));
+      put_back(driver_.timers_, std::move(name), before);
     }
   }
 
@@ -171,7 +171,9 @@ class OperatorDriver::State::Step final : public Emitter, public KeyedState {
     }
   }
   void count() {
-    if (driver_.throw_at_ == 0 || --driver_.throw_at_ > 0) return;
+    if (driver_.throw_at_ == 0) return;
+    --driver_.throw_at_;
+    if (driver_.throw_at_ > 0) return;
     driver_.cut_short_ = true;
     throw std::length_error("the stream's memory is used up");
   }

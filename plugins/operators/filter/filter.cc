@@ -55,12 +55,12 @@ std::unique_ptr<Test> text_test(F holds) {
 Result<std::unique_ptr<Test>> pattern_test(const std::string& to) {
   RE2::Options settings(RE2::Quiet);
   settings.set_max_mem(pattern_bytes_max);
-  auto pattern = std::make_unique<RE2>(to, settings);
+  const auto pattern = std::make_shared<const RE2>(to, settings);
   if (!pattern->ok()) {
     return Error{Errc::invalid_argument,
                  "to: expected a regular expression, found \"" + to + "\": " + pattern->error()};
   }
-  return text_test([pattern = std::move(pattern)](std::string_view text) {
+  return text_test([pattern](std::string_view text) {
     return RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *pattern);
   });
 }
@@ -94,7 +94,7 @@ Result<std::unique_ptr<Test>> make_test(std::string_view is, const Options& opti
   if (!options.has("to")) {
     return Error{Errc::invalid_argument, "to: missing; what is compared with?"};
   }
-  auto to = options.text("to");
+  const auto& to = options.text("to");
   if (is == "equal") return text_test([to](std::string_view text) { return text == to; });
   if (is == "different") return test_by([to](Found found) { return found != Found(to); });
   if (is == "containing") {
