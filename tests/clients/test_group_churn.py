@@ -14,7 +14,7 @@ TOPIC = "churn"
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_members_that_come_and_go(fast_broker, protocol, request):
     """A few seconds in `ci`, two minutes with all clients."""
-    seconds = 120 if request.config.getoption("--clients") == "all" else 6
+    seconds = 120 if request.config.getoption("--clients") == "all" else 3
     topic = f"{TOPIC}-{protocol}"
     confluent.create_topic(fast_broker.address, topic, PARTITIONS)
     churn = Churn(fast_broker.address, f"group-{topic}", topic, PARTITIONS, protocol)

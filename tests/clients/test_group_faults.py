@@ -218,7 +218,7 @@ def test_a_member_that_goes_during_a_join_is_not_waited_for(strict_broker, conne
 
 def test_G01_a_leader_that_never_syncs(strict_broker, connection, group):
     """It goes on with heartbeats, and is put out after its rebalance time; the others go on."""
-    times = {"session_ms": 5000, "rebalance_ms": 2000}
+    times = {"session_ms": 5000, "rebalance_ms": 1000}
     leader = enter(connection, group, **times)
     with RawConnection(strict_broker.address, timeout=20) as other:
         first = ask(other, groups.join(group, **times))
@@ -255,7 +255,7 @@ def test_G03_a_group_is_never_larger_than_its_bound(strict_broker, group):
 
     def one() -> None:
         with RawConnection(strict_broker.address, timeout=30) as own:
-            options = {"rebalance_ms": 3000, "session_ms": 10_000}
+            options = {"rebalance_ms": 1500, "session_ms": 10_000}
             answers.append(enter(own, group, **options))
 
     threads = [threading.Thread(target=one) for _ in range(count)]
@@ -440,7 +440,8 @@ def test_R13_offsets_that_are_deleted_stay_away(own_fast_broker):
         found = groups.offsets_when_loaded(connection, "anew", TOPIC, [0])
     assert found == {0: (-1, NONE)}
     client.produce(TOPIC, [Record(None, b"new %d" % number) for number in range(5)])
-    assert [record.value for record in client.read(TOPIC, 0)] == [b"new %d" % n for n in range(5)]
+    read = [record.value for record in client.read(TOPIC, 0)]
+    assert read[-5:] == [b"new %d" % number for number in range(5)]
     client.close()
 
 

@@ -152,8 +152,8 @@ def test_a_group_is_reset_dry_first(fast_broker, tool, crew, sent, member):
     assert "GROUP_ID_NOT_FOUND" in gone.errors
 
 
-def test_kafkas_tool_lists_deletes_offsets_and_groups(fast_broker, tool, crew, sent, member):
-    first = crew.add(member, session=SESSION_MS)
+def test_kafkas_tool_lists_deletes_offsets_and_groups(fast_broker, tool, crew, sent):
+    first = crew.add(ConfluentNewMember, session=SESSION_MS)
     sent.send(4)
     read_all(crew, sent)
     first.commit()

@@ -115,7 +115,7 @@ class Churn:
         await asyncio.sleep(self.chance.uniform(0, 1))
         while now() < until:
             connection = await Connection.to(self.address)
-            end = min(until, now() + self.chance.uniform(1, 20))
+            end = min(until, now() + self.chance.uniform(1, 15))
             try:
                 live = self._classic if self.protocol == "classic" else self._consumer
                 await live(connection, end, name)

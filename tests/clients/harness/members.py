@@ -18,7 +18,7 @@ from harness.lines import LineClient
 from harness.records import Record
 
 PARTITIONS = 4
-SESSION_MS = 2000
+SESSION_MS = 1500
 FAST = {
     "num.partitions": PARTITIONS,
     "offsets.topic.num.partitions": 4,
@@ -93,6 +93,10 @@ class Member(ABC):
     def leave(self) -> None: ...
 
     @abstractmethod
+    def join_again(self) -> None:
+        """As a new member, after it has left."""
+
+    @abstractmethod
     def kill(self) -> None:
         """As a machine that fails: without a word to the broker."""
 
@@ -102,13 +106,13 @@ class LineMember(Member):
 
     def __init__(self, address: str, group: str, topic: str, **options: object):
         super().__init__()
-        self.program = self.start(address)
+        self.program = self.client(address)
         words = {"protocol": self.protocol, **options}
-        self.program._ask("join", group, topic, *(f"{name}={value}" for name, value in words.items()))
+        self.joining = ("join", group, topic, *(f"{name}={value}" for name, value in words.items()))
+        self.join_again()
 
-    @classmethod
-    def start(cls, address: str) -> LineClient:
-        return cls.client(address)
+    def join_again(self) -> None:
+        self.program._ask(*self.joining)
 
     def lines(self):
         return self.program._ask("look")
@@ -118,7 +122,6 @@ class LineMember(Member):
 
     def leave(self) -> None:
         self.program._ask("leave")
-        self.program.close()
 
     def kill(self) -> None:
         if self.program.process is not None:
@@ -198,12 +201,13 @@ class KcatMember(Member):
             "heartbeat.interval.ms": session // 6,
         }
         words = [word for pair in settings.items() for word in ("-X", "=".join(map(str, pair)))]
-        self.process = subprocess.Popen(
-            ["kcat", "-b", address, "-u", *words, "-f", r"%p\t%o\t%s\n", "-G", group, topic],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        words = ["-b", address, "-u", *words, "-f", r"%p\t%o\t%s\n", "-G", group, topic]
+        self.command = ["kcat", *words]
+        self.join_again()
+
+    def join_again(self) -> None:
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(self.command, stdout=pipe, stderr=pipe, text=True)
         self.unseen: list[str] = []
         self.owned = ""
         self.said_more = threading.Event()
@@ -284,6 +288,7 @@ class Crew:
     def __init__(self, address: str, group: str, topic: str):
         self.address, self.group, self.topic = address, group, topic
         self.members: list[Member] = []
+        self.gone: list[Member] = []
 
     def add(self, kind: type[Member], **options: object) -> Member:
         member = kind(self.address, self.group, self.topic, **options)
@@ -292,14 +297,23 @@ class Crew:
 
     def leave(self, member: Member) -> None:
         self.members.remove(member)
+        self.gone.append(member)
         member.leave()
+
+    def add_again(self, member: Member) -> Member:
+        """One that has left."""
+        self.gone.remove(member)
+        member.join_again()
+        member.seen = Seen()
+        self.members.append(member)
+        return member
 
     def kill(self, member: Member) -> None:
         self.members.remove(member)
         member.kill()
 
     def close(self) -> None:
-        for member in self.members:
+        for member in self.members + self.gone:
             with contextlib.suppress(Exception):
                 member.kill()
 
