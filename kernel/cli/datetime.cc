@@ -18,8 +18,9 @@ class Words {
 
   int digits(std::size_t count) {
     int value = 0;
-    const auto* end = left_.data() + std::min(count, left_.size());
-    const auto [stopped, error] = std::from_chars(left_.data(), end, value);
+    const auto* begin = left_.begin();
+    const auto* end = begin + std::min(count, left_.size());
+    const auto [stopped, error] = std::from_chars(begin, end, value);
     good_ = good_ && left_.size() >= count && error == std::errc{} && stopped == end && value >= 0;
     if (good_) left_.remove_prefix(count);
     return good_ ? value : 0;
