@@ -48,7 +48,10 @@ std::int32_t partition_of_key(std::string_view key, std::int32_t partitions) noe
       add(0xdc00 + ((point - 0x10000) & 0x3ff));
     }
   }
-  return static_cast<std::int32_t>((hash & 0x7fffffffU) % static_cast<std::uint32_t>(partitions));
+  // The absolute value of what is a signed number there; of the smallest, which has none, zero.
+  const bool negative = hash >> 31 != 0;
+  const auto distance = negative ? (0U - hash) & 0x7fffffffU : hash;
+  return static_cast<std::int32_t>(distance % static_cast<std::uint32_t>(partitions));
 }
 
 }  // namespace millrace

@@ -1,4 +1,5 @@
-// Where keys belong: expected values are of a JVM, (key.hashCode() & 0x7fffffff) % partitions.
+// Where keys belong: Math.abs(key.hashCode()) % partitions of a JVM, and 0 where there is no such
+// absolute value. A Kafka broker has the group "static" in partition 38 of 50.
 #include <millrace/aggregate.h>
 
 #include <limits>
@@ -13,7 +14,8 @@ constexpr auto all = std::numeric_limits<std::int32_t>::max();
 TEST(PartitionOfKeyTest, IsJavasHashOfAsciiKeys) {
   EXPECT_EQ(partition_of_key("", 50), 0);
   EXPECT_EQ(partition_of_key("g1", 50), 42);
-  EXPECT_EQ(partition_of_key("my-group", 50), 36);
+  EXPECT_EQ(partition_of_key("my-group", 50), 12);
+  EXPECT_EQ(partition_of_key("static", 50), 38);
   EXPECT_EQ(partition_of_key("console-consumer-12345", 50), 6);
   EXPECT_EQ(partition_of_key("console-consumer-12345", all), 158'455'506);
   // Its hash is the smallest number there is, which has no absolute value.
