@@ -1,6 +1,8 @@
-// The shipped coordination plugins under the contract of their kind, on a simulated machine.
+// Coordination on a simulated machine under the contract of its kind: the plugin for one broker,
+// and the simulated service. `zookeeper` passes it on a real server, in its own test.
 #include <millrace/testing/coordination_contract.h>
 #include <millrace/testing/fake_host.h>
+#include <millrace/testing/sim_coordination.h>
 #include <millrace/testing/sim_environment.h>
 
 namespace millrace::testing {
@@ -40,6 +42,31 @@ CoordinationCase plugin(const std::string& name) {
                                                         name + ".so");
           }};
 }
+
+class SimulatedService final : public CoordinationSubject {
+ public:
+  Coordination& coordination() override { return *ours_; }
+  void restart() override {
+    ours_.reset();
+    world_.run_for(Duration::zero());
+    ours_ = service_.connect(node_);
+  }
+  Shard& control() override { return node_.control(); }
+  void run_until(const std::function<bool()>& done) override {
+    world_.run_until(done, std::chrono::minutes(1));
+  }
+
+ private:
+  SimWorld world_{1};
+  SimEnvironment& node_ = world_.add_node("b1");
+  SimCoordination service_{world_};
+  std::unique_ptr<Coordination> ours_ = service_.connect(node_);
+};
+
+INSTANTIATE_TEST_SUITE_P(Simulated, CoordinationContract,
+                         ::testing::Values(CoordinationCase{
+                             "simulated", [] { return std::make_unique<SimulatedService>(); }}),
+                         [](const auto& tested) { return tested.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(Plugins, CoordinationContract, ::testing::Values(plugin("standalone")),
                          [](const auto& tested) { return tested.param.name; });

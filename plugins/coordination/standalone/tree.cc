@@ -43,6 +43,21 @@ std::vector<std::string> Tree::children(std::string_view prefix) const {
   return {names.begin(), names.end()};
 }
 
+// What goes with a lease has nothing below it.
+Result<> Tree::check_place(const Write& write) const {
+  if (write.ephemeral && !children(write.key).empty()) {
+    return Error{Errc::invalid_argument,
+                 write.key + ": a key with others below it cannot go with a lease"};
+  }
+  for (auto above = parent_of(write.key); !above.empty(); above = parent_of(above)) {
+    const auto found = keys_.find(above);
+    if (found == keys_.end() || !found->second.ephemeral) continue;
+    return Error{Errc::invalid_argument, write.key + ": nothing can be below " +
+                                             std::string(above) + ", which goes with a lease"};
+  }
+  return {};
+}
+
 Result<Tree::Planned> Tree::plan(const std::vector<Write>& writes) const {
   Planned planned;
   std::map<std::string, std::optional<Versioned>, std::less<>> changed;
@@ -71,7 +86,9 @@ Result<Tree::Planned> Tree::plan(const std::vector<Write>& writes) const {
       now.reset();
       continue;
     }
-    const Version version = now ? now->version + 1 : 0;
+    MR_CHECK(check_place(write));
+    const bool anew = !now || now->ephemeral != write.ephemeral;
+    const Version version = anew ? 0 : now->version + 1;
     now = Versioned{*write.value, version, write.ephemeral};
     planned.versions.push_back(version);
   }

@@ -44,6 +44,7 @@ class Tree {
     std::int64_t revision = 0;
     std::int64_t keys = 0;  // at it and below
   };
+  Result<> check_place(const Write& write) const;
   void touch(std::string_view key, std::int64_t keys_added);
 
   std::map<std::string, Versioned, std::less<>> keys_;

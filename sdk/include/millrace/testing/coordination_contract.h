@@ -188,6 +188,65 @@ TEST_P(CoordinationContract, LosesEphemeralKeysWithTheSessionAndKeepsTheOthers) 
       commit({{.key = "/ours", .value = "again", .expected = must_not_exist, .ephemeral = true}}));
 }
 
+TEST_P(CoordinationContract, PutsNothingBelowAKeyThatGoesWithALease) {
+  put("/w/a/b", "x");
+  ASSERT_TRUE(commit({{.key = "/ours", .value = "here", .ephemeral = true}}));
+  EXPECT_EQ(commit({{.key = "/ours/b", .value = "x"}}).error().code, Errc::invalid_argument);
+  EXPECT_EQ(commit({{.key = "/w/a", .value = "x", .ephemeral = true}}).error().code,
+            Errc::invalid_argument);
+}
+
+TEST_P(CoordinationContract, MakesAKeyAnewThatIsToGoWithALeaseOrIsToStay) {
+  put("/a", "one");
+  put("/a", "two");
+  ASSERT_TRUE(commit({{.key = "/a", .value = "three", .expected = 1, .ephemeral = true}}));
+  EXPECT_EQ(get("/a")->version, 0);
+  EXPECT_TRUE(get("/a")->ephemeral);
+  put("/a", "four");
+  EXPECT_EQ(get("/a")->version, 0);
+  restart();
+  EXPECT_EQ(value_of("/a"), "four");
+}
+
+TEST_P(CoordinationContract, TellsAKeyFromAFolder) {
+  put("/f/x/y/z", "deep");
+  EXPECT_EQ(get("/f/x").error().code, Errc::not_found);
+  EXPECT_EQ(commit({{.key = "/f/x", .value = std::nullopt}}).error().code, Errc::not_found);
+  EXPECT_EQ(commit({{.key = "/f/x", .value = "v", .expected = 0}}).error().code, Errc::conflict);
+  const auto made = commit({{.key = "/f/x", .value = "key", .expected = must_not_exist}});
+  ASSERT_TRUE(made) << to_string(made.error());
+  EXPECT_EQ(get("/f/x")->version, made->front());
+  EXPECT_TRUE(commit({{.key = "/f/x", .value = "again", .expected = made->front()}}));
+  ASSERT_TRUE(commit({{.key = "/f/x", .value = std::nullopt}}));
+  EXPECT_EQ(get("/f/x").error().code, Errc::not_found);
+  EXPECT_EQ(value_of("/f/x/y/z"), "deep");
+  ASSERT_TRUE(commit({{.key = "/f/x/y/z", .value = std::nullopt}}));
+  EXPECT_EQ(list("/f/x"), std::vector<std::string>());
+}
+
+TEST_P(CoordinationContract, TakesACommitOfTheSizeThatEveryBackendTakes) {
+  std::vector<Write> writes;
+  std::size_t bytes = 0;
+  const auto next = [&writes] {
+    // A topic's partitions: each below a folder of its own.
+    return Write{
+        .key = "/brokers/topics/some-topic/partitions/" + std::to_string(writes.size()) + "/state",
+        .value = std::string(90, '1')};
+  };
+  while (bytes + commit_bytes_of(next()) <= commit_bytes_max) {
+    bytes += commit_bytes_of(next());
+    writes.push_back(next());
+  }
+  const auto made = commit(writes);
+  ASSERT_TRUE(made) << to_string(made.error());
+  EXPECT_EQ(*made, std::vector<Version>(writes.size(), 0));
+  EXPECT_EQ(list("/brokers/topics/some-topic/partitions").size(), writes.size());
+  for (auto& write : writes) write.value.reset();
+  const auto removed = commit(writes);
+  ASSERT_TRUE(removed) << to_string(removed.error());
+  EXPECT_EQ(list("/brokers/topics"), std::vector<std::string>());
+}
+
 TEST_P(CoordinationContract, KeepsVersionsOverARestart) {
   for (const auto* value : {"one", "two", "three"}) put("/a", value);
   restart();
@@ -239,6 +298,37 @@ TEST_P(CoordinationContract, TellsOfARemoval) {
   EXPECT_TRUE(waiting.is_ready());
 }
 
+TEST_P(CoordinationContract, TellsEveryoneWhoWaits) {
+  put("/w/a", "one");
+  const auto seen = look("/w");
+  const auto above = look("/");
+  auto first = wait("/w", seen);
+  auto second = wait("/w", seen);
+  auto third = wait("/w/a", look("/w/a"));
+  auto of_all = wait("/", above);
+  auto of_what_is_not = wait("/w/none", look("/w/none"));
+  settle();
+  EXPECT_FALSE(of_what_is_not.is_ready());
+  put("/w/a", "two");
+  put("/w/none/b", "new");
+  settle();
+  for (const auto* waiting : {&first, &second, &third, &of_all, &of_what_is_not}) {
+    EXPECT_TRUE(waiting->is_ready());
+  }
+}
+
+TEST_P(CoordinationContract, TellsOfAKeyThatWasRemovedAndMadeAgain) {
+  put("/w/a", "one");
+  const auto seen = look("/w");
+  ASSERT_TRUE(commit({{.key = "/w/a", .value = std::nullopt}}));
+  put("/w/a", "one");
+  EXPECT_NE(look("/w"), seen);
+  auto waiting = wait("/w", look("/w"));
+  put("/w/a", "two");
+  settle();
+  EXPECT_TRUE(waiting.is_ready()) << "what was made again is looked at as well";
+}
+
 /// A key's history as the interface promises it.
 class CoordinationModel {
  public:
@@ -256,7 +346,8 @@ class CoordinationModel {
         next.erase(found);
         continue;
       }
-      const auto version = there ? found->second.version + 1 : 0;
+      const bool anew = !there || found->second.ephemeral != write.ephemeral;
+      const auto version = anew ? 0 : found->second.version + 1;
       next.insert_or_assign(write.key, Versioned{*write.value, version, write.ephemeral});
     }
     keys_ = std::move(next);
