@@ -216,9 +216,8 @@ Checked<SyncGroupAnswer> sync_classic(const ConsumerGroup& group, Liveness& live
   }
   liveness.clear(member.id, Duty::sync);
   liveness.set(member.id, Duty::heartbeat, turn.now() + session_of(member));
-  const auto subscription = read_subscription(protocol.metadata, turn.context.cluster());
   auto assignment = write_assignment(
-      member.current.assigned, subscription ? subscription->version : 0, turn.context.cluster());
+      member.current.assigned, subscription_version(protocol.metadata), turn.context.cluster());
   if (!assignment) return refuse(ErrorCode::unknown_server_error, {});
   return SyncGroupAnswer{.protocol_type = std::string(consumer_protocol),
                          .protocol = protocol.name,
@@ -253,13 +252,12 @@ LeaveGroupAnswer leave_classic(Draft& draft, const LeaveGroupRequest& request, T
     const ConsumerGroup& group = draft.group();
     const ConsumerMember* member =
         asked.instance_id ? group.find_instance(*asked.instance_id) : group.find(asked.member_id);
-    if (member == nullptr || leaving.contains(member->id)) {
+    // By its instance alone anybody may be removed: that is what tools ask for.
+    const bool foreign = member && !asked.member_id.empty() && !member->is_classic();
+    if (member == nullptr || foreign || leaving.contains(member->id)) {
       out.error = ErrorCode::unknown_member_id;
     } else if (!asked.member_id.empty() && asked.member_id != member->id) {
       out.error = ErrorCode::fenced_instance_id;
-    } else if (!asked.member_id.empty() && !member->is_classic()) {
-      // By its instance alone anybody may be removed: that is what tools ask for.
-      out.error = ErrorCode::unknown_member_id;
     } else {
       leaving.insert(member->id);
     }

@@ -57,6 +57,12 @@ std::optional<ClassicAssignment> read_assignment(const Buffer& bytes, const Clus
   return assignment;
 }
 
+std::int16_t subscription_version(const Buffer& subscription) {
+  std::int16_t version = 0;
+  return read<kafka::ConsumerProtocolSubscription>(subscription, version) ? version
+                                                                          : std::int16_t{0};
+}
+
 Result<Buffer> write_assignment(const Owned& owned, std::int16_t version,
                                 const ClusterView& cluster) {
   kafka::ConsumerProtocolAssignment content;

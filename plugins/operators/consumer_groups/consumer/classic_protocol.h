@@ -29,7 +29,8 @@ struct ClassicAssignment {
 };
 std::optional<ClassicAssignment> read_assignment(const Buffer& bytes, const ClusterView& cluster);
 
-/// In the version of the member's subscription.
+/// That of the member's subscription is the one to answer it in; 0 when it is none.
+std::int16_t subscription_version(const Buffer& subscription);
 Result<Buffer> write_assignment(const Owned& owned, std::int16_t version,
                                 const ClusterView& cluster);
 

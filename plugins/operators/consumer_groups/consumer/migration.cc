@@ -139,9 +139,8 @@ Result<GroupRecord> classic_record(const ConsumerGroup& group,
     out.session_timeout = member->metadata.classic->session_timeout_ms;
     if (spoken == protocols.end()) continue;
     out.subscription = spoken->metadata;
-    const auto subscription = read_subscription(spoken->metadata, turn.context.cluster());
     MR_TRY(out.assignment,
-           write_assignment(member->current.assigned, subscription ? subscription->version : 0,
+           write_assignment(member->current.assigned, subscription_version(spoken->metadata),
                             turn.context.cluster()));
   }
   kafka::GroupMetadataKey key;
