@@ -1,19 +1,9 @@
 """Groups whose members speak both protocols, and subscriptions that the broker resolves."""
 
-import time
-
 import pytest
 
 from harness.confluent import Confluent
-from harness.members import (
-    MEMBERS,
-    PARTITIONS,
-    SESSION_MS,
-    SETTLE_SECONDS,
-    Crew,
-    NumberedTopic,
-    read_all,
-)
+from harness.members import MEMBERS, PARTITIONS, SESSION_MS, Crew, NumberedTopic, read_all
 
 # librdkafka's cooperative-sticky keeps data of its own in assignments: Apache Kafka refuses to move
 # such a group, and so do we.
@@ -40,17 +30,15 @@ def crew(fast_broker, topic):
     crew.close()
 
 
-def wait_for_protocol(address: str, group: str, protocol: str) -> None:
+def wait_for_protocol(crew: Crew, protocol: str) -> None:
     """As the broker lists the group."""
-    client = Confluent(address)
-    deadline = time.monotonic() + SETTLE_SECONDS
-    while True:
-        listed = client.admin.list_consumer_groups().result().valid
-        found = {one.group_id: one.type.name.lower() for one in listed}
-        if found[group] == protocol:
-            break
-        assert time.monotonic() < deadline, found
-        time.sleep(0.1)
+    client = Confluent(crew.address)
+
+    def listed(_) -> bool:
+        groups = client.admin.list_consumer_groups().result().valid
+        return {one.group_id: one.type.name.lower() for one in groups}[crew.group] == protocol
+
+    crew.wait(listed, f"the group is not {protocol}")
     client.close()
 
 
@@ -70,7 +58,7 @@ def test_a_group_moves_to_the_new_protocol_and_back(fast_broker, crew, pair, top
 
     first = crew.add(new)
     crew.wait_for_shares(PARTITIONS)
-    wait_for_protocol(fast_broker.address, crew.group, "consumer")
+    wait_for_protocol(crew, "consumer")
     sent.send(100)
     read = read_all(crew, sent)
     assert len(read) == len(set(read)), "some message was read twice"
@@ -84,7 +72,7 @@ def test_a_group_moves_to_the_new_protocol_and_back(fast_broker, crew, pair, top
     crew.wait_for_shares(PARTITIONS)
     crew.leave(first)
     crew.wait_for_shares(PARTITIONS)
-    wait_for_protocol(fast_broker.address, crew.group, "classic")
+    wait_for_protocol(crew, "classic")
     before = len(back.look().read)
     sent.send(100)
     crew.wait(lambda _: len(back.look().read) >= before + 100, "what came last was not read")
