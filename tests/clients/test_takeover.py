@@ -1,5 +1,5 @@
-"""A data directory that Apache Kafka left after a clean stop starts under Millrace with its topics and records, and goes
-back to Kafka with what was written meanwhile."""
+"""A data directory that Apache Kafka left after a clean stop starts under Millrace with its topics, records and groups,
+and goes back to Kafka with what was written and read meanwhile."""
 
 import time
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from harness.broker import ApacheKafka, ApacheKafka39, Broker, Millrace
 PARTITIONS = 3
 RECORDS = 500
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
+READ_BY_GROUPS = "codec-lz4"
 TOPICS = [f"codec-{codec}" for codec in CODECS] + ["idle"]
 
 pytestmark = pytest.mark.fault
@@ -54,6 +55,39 @@ class Contents:
                 assert read_all(consumer, topic, partition) == expected, f"{topic}-{partition}"
         finally:
             consumer.close()
+
+
+class Readers:
+    """A group that goes on where it was, whichever broker it asks."""
+
+    def __init__(self, group: str, settings: dict[str, str] | None = None):
+        self.group = group
+        self.settings = settings or {}
+        self.next = {partition: 0 for partition in range(PARTITIONS)}
+
+    def read_on(self, broker: Broker, records: int = 100) -> None:
+        consumer = Consumer({"bootstrap.servers": broker.address, "group.id": self.group,
+                             "auto.offset.reset": "earliest",
+                             "enable.auto.commit": False, "log_level": 2} | self.settings)
+        try:
+            consumer.subscribe([READ_BY_GROUPS])
+            messages = []
+            deadline = time.monotonic() + 60
+            while len(messages) < records:
+                assert time.monotonic() < deadline, f"{self.group}: {len(messages)} records came"
+                messages += consumer.consume(records - len(messages), timeout=5)
+            for message in messages:
+                assert message.error() is None, f"{self.group}: {message.error()}"
+                assert message.offset() == self.next[message.partition()], self.group
+                self.next[message.partition()] += 1
+            consumer.commit(asynchronous=False)
+        finally:
+            consumer.close()
+
+
+def groups_of(broker: Broker) -> set[str]:
+    admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 2})
+    return {group.group_id for group in admin.list_consumer_groups().result(30).valid}
 
 
 def wait_for(holds: Callable[[], bool], what: str) -> None:
@@ -113,28 +147,43 @@ def test_there_and_back_again(tmp_path, kafka_kind):
     kafka = kafka_kind(tmp_path)
     millrace = Millrace(tmp_path, settings={"broker.id": 1})
     contents = Contents()
+    groups = [Readers("readers"),
+              Readers("static", {"group.instance.id": "one", "session.timeout.ms": "120000"})]
+    if kafka_kind is ApacheKafka:
+        groups.append(Readers("new", {"group.protocol": "consumer"}))
+
+    def read_on(broker: Broker) -> None:
+        for group in groups:
+            group.read_on(broker)
+        assert {group.group for group in groups} <= groups_of(broker)
+
     try:
         kafka.start()
         contents.create_topics(kafka)
         contents.write(kafka, "kafka")
         settings = retention_of_topics(kafka)
+        read_on(kafka)
 
         hand_over(kafka, millrace)
         contents.check(millrace)
+        read_on(millrace)
         if kafka_kind is ApacheKafka:
             assert retention_of_topics(millrace) == settings
         else:  # settings are in ZooKeeper: nothing may be deleted for want of them
             assert set(retention_of_topics(millrace).values()) == {"-1"}
         contents.write(millrace, "millrace")
         contents.check(millrace)
+        read_on(millrace)
 
         hand_over(millrace, kafka)
         contents.check(kafka)
         assert retention_of_topics(kafka) == settings
+        read_on(kafka)
         contents.write(kafka, "kafka again")
 
         hand_over(kafka, millrace)
         contents.check(millrace)
+        read_on(millrace)
         millrace.end()
     finally:
         kafka.close()
