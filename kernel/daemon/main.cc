@@ -104,12 +104,15 @@ Starting start(Engine& engine, Shard& control, const Signals& signals, const Std
   Starting starting;
   std::promise<Result<>> promise;
   auto ended = promise.get_future();
-  auto body = [&engine, &signals, &promise]() -> Task<> {
-    promise.set_value(co_await engine.start());
-    signals.wake();
+  const auto body = [](Engine& started, const Signals& waiting,
+                       std::promise<Result<>> done) -> Task<> {
+    done.set_value(co_await started.start());
+    waiting.wake();
     co_return {};
   };
-  control.post([&control, &body] { spawn(control, body(), "start"); });
+  control.post([&control, &engine, &signals, body, done = std::move(promise)]() mutable {
+    spawn(control, body(engine, signals, std::move(done)), "start");
+  });
   const auto over = [&ended] {
     return ended.wait_for(Duration::zero()) == std::future_status::ready;
   };
