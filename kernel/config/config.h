@@ -104,7 +104,8 @@ struct Settings {
   };
   struct Stream {
     StreamSpec spec;
-    std::vector<Options> options;  ///< by step, defaults filled in
+    std::vector<Options> options;          ///< by step, defaults filled in
+    std::vector<ConfigPlace> step_places;  ///< of the operators' names, by step
     ConfigPlace place;
   };
   BrokerSettings broker;

@@ -94,6 +94,7 @@ class StreamTable {
     }
     auto& step = stream_.spec.steps.emplace_back();
     stream_.options.emplace_back();
+    stream_.step_places.push_back(value.place);
     // Of the step's own keys first: which options there are beside them depends on the operator.
     ConfigTable own;
     ConfigTable others;
@@ -104,6 +105,7 @@ class StreamTable {
     if (known.has("name")) step.name = known.text("name");
     if (!known.has(operator_key)) return;
     step.plugin = known.text(operator_key);
+    stream_.step_places.back() = table->find(operator_key)->value.place;
     const auto declared = std::ranges::find_if(declared_, [&](const DeclaredStep& one) {
       return one.request.stream == stream_.spec.name && one.request.step_at == at;
     });

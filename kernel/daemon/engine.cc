@@ -82,6 +82,7 @@ Task<> Engine::start_steps() {
   step_ = Step::plugins;
   MR_CO_CHECK(co_await start_operators());
   make_streams();
+  MR_CO_CHECK(co_await streams_->try_configured());
   MR_CO_CHECK(plugins_->start("transport"));
   log_plugins("transport");
   tell_plugins();

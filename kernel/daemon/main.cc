@@ -85,11 +85,11 @@ void reload(const ConfigSource& source, StderrLog& sink, const Log& log) {
 
 const char* name_of_signal(int signal) { return signal == SIGTERM ? "SIGTERM" : "SIGINT"; }
 
-// Nothing of ours is torn down: threads are at work on what a start does.
-[[noreturn]] void end_at_once(const StderrLog& sink) {
+// Nothing of ours is torn down: threads are at work on it.
+[[noreturn]] void end_at_once(const StderrLog& sink, Exit exit) {
   const auto give_up_at = std::chrono::steady_clock::now() + last_lines_max;
   while (!sink.idle() && std::chrono::steady_clock::now() < give_up_at) std::this_thread::yield();
-  std::_Exit(static_cast<int>(Exit::clean));
+  std::_Exit(static_cast<int>(exit));
 }
 
 // What came while the broker started.
@@ -129,7 +129,7 @@ Starting start(Engine& engine, Shard& control, const Signals& signals, const Std
     if (!over()) {
       log.warning("ended before it had started; what was begun is done at the next start",
                   {{"signal", name_of_signal(*starting.stop)}});
-      end_at_once(sink);
+      end_at_once(sink, Exit::clean);
     }
   }
   starting.result = ended.get();
@@ -194,6 +194,8 @@ Exit run(int argc, char** argv, const Signals& signals) {
   const auto exit =
       serve(*std::move(plan), arguments.config, **environment, sink, metrics, signals);
   (*environment)->stop();
+  // An operator that never came back is still in there.
+  if ((*environment)->threads_lent() > 0) end_at_once(sink, exit);
   return exit;
 }
 

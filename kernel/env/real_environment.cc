@@ -110,4 +110,6 @@ std::uint64_t RealEnvironment::tasks_failed() const noexcept {
   return parts_->metrics.tasks_failed.value();
 }
 
+unsigned RealEnvironment::threads_lent() const { return parts_->workers.lent(); }
+
 }  // namespace millrace::kernel

@@ -41,6 +41,9 @@ class RealEnvironment final : public Environment {
 
   /// Tasks that ended with an error nobody awaited, on all shards.  [any thread]
   std::uint64_t tasks_failed() const noexcept;
+  /// Workers that a job keeps for long; after stop(), for ever: the process should end without
+  /// tearing down what they use.  [any thread]
+  unsigned threads_lent() const;
 
  private:
   struct Parts;

@@ -135,8 +135,9 @@ std::vector<PlannedStream> planned(std::vector<Settings::Stream> streams,
   for (auto& stream : streams) {
     auto& planned =
         result.emplace_back(PlannedStream{std::move(stream.spec), {}, to_string(stream.place)});
-    for (auto& options : stream.options) {
-      planned.steps.push_back({**library++, std::move(options)});
+    for (std::size_t at = 0; at < stream.options.size(); ++at) {
+      planned.steps.push_back(
+          {**library++, std::move(stream.options[at]), to_string(stream.step_places[at])});
     }
   }
   return result;

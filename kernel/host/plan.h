@@ -23,6 +23,7 @@ struct PlannedStream {
   struct Step {
     PluginLibrary library;
     Options options;
+    std::string declared_in = {};  ///< as below; "" for one that is not of the configuration
   };
   StreamSpec spec;
   std::vector<Step> steps;  ///< as in `spec`

@@ -122,19 +122,24 @@ void KeyedStore::undo() {
   undo_.clear();
 }
 
+// A million of them are read at a restart: no more than has to be done for each.
 void KeyedStore::restore(Bytes key, std::optional<Bytes> value) {
-  if (value) {
-    put(key, *value);
-  } else {
-    erase(key);
+  const auto found = entries_.find(as_text(key));
+  if (found != entries_.end()) {
+    const auto before = size_of(*found->second.value);
+    if (value) {
+      charge(size_of(as_text(*value)) - before);
+      found->second.value->assign(as_text(*value));
+    } else {
+      refund(entry_bytes + size_of(found->first) + before);
+      entries_.erase(found);
+      --size_;
+    }
+  } else if (value) {
+    charge(entry_bytes + size_of(as_text(key)) + size_of(as_text(*value)));
+    entries_.emplace(as_text(key), as_text(*value));
+    ++size_;
   }
-  for (const auto& saved : undo_) saved.entry->second.saved = false;
-  undo_.clear();
-  for (auto* entry : changed_) {
-    entry->second.changed = false;
-    if (!entry->second.value) entries_.erase(entry->first);
-  }
-  changed_.clear();
 }
 
 void StepTimers::set(Bytes name, Timestamp at) {

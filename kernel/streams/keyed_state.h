@@ -85,11 +85,15 @@ class KeyedStore final : public KeyedState {
   }
   std::size_t changes() const noexcept { return changed_.size(); }
 
-  /// As put() and erase(), for what is read back: it does not count as changed.
+  /// As put() and erase(), for what is read back: it does not count as changed. Before any other
+  /// change.
   void restore(Bytes key, std::optional<Bytes> value);
 
  private:
   struct Entry {
+    Entry() = default;
+    explicit Entry(std::string_view text) : value(text) {}
+
     std::optional<std::string> value;  // none: erased, and not committed yet
     bool changed = false;              // since the last commit
     bool saved = false;                // stands in undo_

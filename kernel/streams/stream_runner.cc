@@ -73,6 +73,11 @@ void StreamRunner::start() {
     spawn(shard_, loop(), "stream");
   }
   wanted_ = true;
+  // What a lost operator still holds counts against the memory of the run that it was of. Plugins
+  // end on a worker.
+  if (state_ == State::failed) {
+    parts_.environment.workers().submit([run = std::exchange(run_, nullptr)] {});
+  }
   if (state_ == State::failed || state_ == State::stopped) {
     state_ = State::waiting;
     reason_.clear();
@@ -162,7 +167,7 @@ Task<bool> StreamRunner::find_topics() {
     }
     most = std::max(most, found->second);
   }
-  if (run_ && counts == counted_) co_return true;
+  if (run_ && !recount_ && counts == counted_) co_return true;
   std::vector<std::string> outputs;
   for (const auto& topic : {spec().sink, spec().dead_letter}) {
     if (!topic.empty()) outputs.push_back(topic);
@@ -175,6 +180,7 @@ Task<bool> StreamRunner::find_topics() {
   }
   MR_CO_CHECK(co_await ensure_changelog(most));
   counted_ = std::move(counts);
+  recount_ = false;
   co_return true;
 }
 
@@ -211,9 +217,9 @@ Task<> StreamRunner::make_run() {
                &parts = parts_]() -> Result<std::vector<std::shared_ptr<OperatorPlugin>>> {
     std::vector<std::shared_ptr<OperatorPlugin>> plugins;
     for (std::size_t at = 0; at < planned.steps.size(); ++at) {
-      const auto& [library, options] = planned.steps[at];
+      const auto& step = planned.steps[at];
       MR_TRY(auto plugin,
-             OperatorPlugin::start(library, options,
+             OperatorPlugin::start(step.library, step.options,
                                    concat(planned.spec.name, ".", planned.spec.steps[at].name),
                                    parts.settings, {parts.environment, parts.log, parts.metrics}));
       plugins.push_back(std::move(plugin));
@@ -333,6 +339,7 @@ void StreamRunner::ended(std::int32_t partition, const TaskEnd& end) {
   if (end.kind == TaskEnd::Kind::failed && state_ != State::failed) fail(to_string(end.failure));
   if (end.kind == TaskEnd::Kind::retry && wanted_) {
     seat.again_at = shard_.now() + retry_after;
+    recount_ = true;  // one of its topics may be gone
     reason_ = to_string(end.failure);
     log_.warning("a task of the stream could not go on; it is tried again",
                  {{"partition", partition}, {"reason", reason_}});

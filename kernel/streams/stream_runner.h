@@ -70,6 +70,7 @@ class StreamRunner {
   State state_ = State::stopped;
   std::string reason_;
   std::map<std::string, std::int32_t> counted_;  // partitions of the sources
+  bool recount_ = false;
   std::shared_ptr<const StreamRun> run_;
   std::map<std::int32_t, std::unique_ptr<TaskSeat>> tasks_;  // by partition number
   Event changed_;  // something is to be looked at, or a task has ended

@@ -5,6 +5,7 @@
 
 #include "kernel/config/text.h"
 #include "kernel/streams/operator_file.h"
+#include "kernel/streams/operator_plugin.h"
 #include "kernel/streams/watchdog.h"
 
 namespace millrace::kernel {
@@ -15,6 +16,29 @@ constexpr std::string_view of_admin = "admin";
 
 const Duration load_limit = std::chrono::seconds(30);
 
+// What a step's operator says of its options, with the place of the step.
+Task<> try_steps(StreamParts& parts, const PlannedStream& planned) {
+  for (std::size_t at = 0; at < planned.steps.size(); ++at) {
+    const auto& step = planned.steps[at];
+    auto work = [library = step.library, options = step.options, &parts,
+                 name = concat(planned.spec.name, ".", planned.spec.steps[at].name)]() -> Result<> {
+      MR_TRY(const auto plugin,
+             OperatorPlugin::start(library, options, name, parts.settings,
+                                   {parts.environment, parts.log, parts.metrics}));
+      MR_TRY(const auto made, plugin->make());
+      return {};
+    };
+    auto trying = run_watched(parts.environment, load_limit, std::move(work));
+    auto tried = co_await std::move(trying);
+    if (tried) continue;
+    const auto place = step.declared_in.empty() ? std::string() : concat(step.declared_in, ": ");
+    co_return Error{Errc::invalid_argument,
+                    concat(place, "step ", planned.spec.steps[at].name, " of stream ",
+                           planned.spec.name, ": ", tried.error().detail)};
+  }
+  co_return {};
+}
+
 }  // namespace
 
 StreamService::StreamService(StreamParts parts, std::vector<PlannedStream> configured)
@@ -24,6 +48,14 @@ StreamService::StreamService(StreamParts parts, std::vector<PlannedStream> confi
       log_(parts_.log, "stream") {}
 
 StreamService::~StreamService() = default;
+
+Task<> StreamService::try_configured() {
+  for (const auto& planned : configured_) {
+    auto tried = try_steps(parts_, planned);
+    MR_CO_CHECK(co_await std::move(tried));
+  }
+  co_return {};
+}
 
 Task<> StreamService::open() {
   MR_CO_TRY(auto stored, co_await store_.read());
@@ -160,6 +192,8 @@ Task<> StreamService::create_here(StreamSpec spec) {
   auto work = [spec, files = parts_.files] { return plan_stream(spec, files); };
   auto planning = run_watched(parts_.environment, load_limit, std::move(work));
   MR_CO_TRY(auto planned, co_await std::move(planning));
+  auto trying = try_steps(parts_, planned);
+  MR_CO_CHECK(co_await std::move(trying));
   // What was stopped under this name before is another stream.
   auto forget = [this, name = spec.name] { return store_.set_stopped(name, false); };
   MR_CO_CHECK(co_await on_control(std::move(forget)));

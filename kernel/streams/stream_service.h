@@ -22,6 +22,9 @@ class StreamService final : public Streams {
   StreamService(StreamParts parts, std::vector<PlannedStream> configured);
   ~StreamService() override;
 
+  /// Makes one operator of each step of the configuration's streams: options that only the
+  /// operators can judge are wrong before anything is started.  [control thread]
+  Task<> try_configured();
   /// Reads what is stored, and starts what is not stopped. The broker serves.  [control thread]
   Task<> open();
   /// Every stream commits what it has begun.  [control thread]

@@ -29,9 +29,9 @@ std::uint64_t bytes_of(const TurnInput& input) {
 }
 
 // Memory may run out in our own code as well.
-Result<TurnResult> run_safely(TurnState& state, TurnInput input) noexcept {
+Result<TurnResult> run_safely(TurnState& state, const TurnInput& input) noexcept {
   try {
-    return state.run(std::move(input));
+    return state.run(input);
   } catch (const std::exception& thrown) {
     return Error{Errc::internal, concat("a turn failed: ", thrown.what())};
   }
@@ -125,9 +125,7 @@ Task<> StreamTask::turn() {
 }
 
 Task<> StreamTask::process(TurnInput input) {
-  auto work = [state = state_, input = std::move(input)]() mutable {
-    return run_safely(*state, std::move(input));
-  };
+  auto work = [state = state_, input = std::move(input)] { return run_safely(*state, input); };
   auto running = run_watched(parts_.environment, limit_, std::move(work));
   auto result = co_await std::move(running);
   if (!result) {
@@ -224,14 +222,19 @@ Task<bool> StreamTask::take(PartitionFetched& fetched, const std::string& topic,
   co_return true;
 }
 
-// Retention has removed what was next, or the topic was made anew.
+// Retention has removed what was next; or the log has lost its end, and begins again there.
 Task<> StreamTask::reset_position(std::string topic) {
+  const auto position = state_->positions().find(topic)->second;
   MR_CO_TRY(const auto start, co_await find_offset(topic, OffsetSpec::earliest));
-  log_.warning("records that were next are not there; the stream goes on at the log's start",
+  MR_CO_TRY(const auto end, co_await find_offset(topic, OffsetSpec::latest));
+  const auto next = position > end ? end : start;
+  log_.warning("the records that were next are not there; the stream goes on with others",
                {{"source", to_string(TopicPartition{topic, partition_})},
-                {"position", state_->positions().find(topic)->second.value},
-                {"log_start", start.value}});
-  state_->set_position(topic, start);
+                {"position", position.value},
+                {"log_start", start.value},
+                {"log_end", end.value},
+                {"goes_on_at", next.value}});
+  state_->set_position(topic, next);
   co_return {};
 }
 

@@ -119,7 +119,7 @@ class StreamTask {
   void tell_positions(const SourcePositions& positions);
   void tell_state(std::string_view state, std::string_view reason = {});
   bool interrupted() const noexcept { return stopping_ || !replacements_.empty(); }
-  /// Waits within what stop() and replace() end; false when they did.
+  /// Errc::cancelled when stop() or replace() has ended the wait: see interrupted().
   template <class T>
   Task<T> interruptible(Task<T> wait);
 

@@ -74,7 +74,7 @@ TurnState::TurnState(TurnSettings settings, std::vector<OperatorChain::Step> ste
       outputs_(*memory_),
       chain_(std::move(steps), std::move(sink), *memory_, clock, outputs_) {}
 
-TurnResult TurnState::run(TurnInput input) {
+TurnResult TurnState::run(const TurnInput& input) {
   TurnResult result;
   begun_ = clock_.now();
   records_ = 0;

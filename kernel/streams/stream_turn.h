@@ -70,7 +70,7 @@ class TurnState {
   TurnState(TurnSettings settings, std::vector<OperatorChain::Step> steps, std::string sink,
             std::shared_ptr<StreamMemory> memory, const Clock& clock, Codecs codecs);
 
-  TurnResult run(TurnInput input);
+  TurnResult run(const TurnInput& input);
   /// The turn ends at the next record.  [any thread]
   void hurry() noexcept { hurried_.store(true, std::memory_order_relaxed); }
 
@@ -87,7 +87,7 @@ class TurnState {
   Result<std::uint64_t> replay(const Payload& batches, Offset& next);
 
  private:
-  bool run_source(const TurnInput::Source& source, TurnResult& result);
+  bool run_source(const TurnInput::Source& input, TurnResult& result);
   bool run_batch(const TopicPartition& source, const BatchHeader& header, const Buffer& batch,
                  TurnResult& result);
   bool run_set(const TopicPartition& source, const Buffer& set, TurnResult& result);
