@@ -42,7 +42,9 @@ def test_the_metrics_are_those_of_the_list(http, kafka, topic):
         assert connection.fetch("no-such-topic", 0)[0] != 0  # for the counter of errors
     listed = re.findall(r"^\| `((?:millrace|process)_[a-z_]+)` ", README.read_text(), re.MULTILINE)
     assert len(listed) == len(set(listed))
-    assert http.metrics().names == set(listed)
+    # Those of streams are there while there are streams: test_streams.py.
+    listed = {name for name in listed if not name.startswith("millrace_stream_")}
+    assert http.metrics().names == listed
 
 
 def test_metrics_follow_what_happens(http, kafka, topic):

@@ -72,9 +72,8 @@ def test_counts_are_exact_over_kill_9_at_random(broker, request):
     streams = Streams(broker)
     streams.create("count", "words", "counts", "words")
     kills = 2 * request.config.getoption("--kills")
-    for kill in range(kills):
-        streams.wait_for_position("count", (kill * RECORDS) // (kills + 1), RUN_SECONDS_MAX)
-        time.sleep(chance.uniform(0, 0.5))  # a moment that nothing chooses
+    for position in sorted(chance.sample(range(RECORDS), kills)):
+        streams.wait_for_position("count", position, RUN_SECONDS_MAX)
         broker.kill()
         broker.start()
     streams.wait_for_position("count", RECORDS, RUN_SECONDS_MAX)

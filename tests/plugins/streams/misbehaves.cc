@@ -1,9 +1,8 @@
 // A step that passes records on, until one has the value that makes it misbehave.
-#include <chrono>
+#include <future>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 #include <millrace/operator.h>
 #include <millrace/plugin.h>
@@ -31,9 +30,9 @@ class Misbehaves final : public Operator {
     if (how_ == "throw") throw std::runtime_error("thrown on purpose");
     if (how_ == "throw-other") throw 42;
     if (how_ == "hang") {
-      while (true) std::this_thread::sleep_for(std::chrono::seconds(1));
+      std::promise<void> never;
+      never.get_future().wait();
     }
-    if (how_ == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(700));
     if (how_ == "hoard") {
       const std::string value(1 << 20, 'x');
       for (int i = 0;; ++i) out.state().put(as_bytes(std::to_string(i)), as_bytes(value));
@@ -80,7 +79,7 @@ class MisbehavesPlugin final : public Plugin {
 
 constexpr MillraceOption options[] = {
     {"how", MILLRACE_OPTION_TEXT, nullptr, nullptr, unbounded_min, unbounded_max,
-     "fail|throw|throw-other|hang|slow|hoard|flood|swallow|garbage|nowhere|refuse|make-null|"
+     "fail|throw|throw-other|hang|hoard|flood|swallow|garbage|nowhere|refuse|make-null|"
      "make-throws",
      "What it does.", MILLRACE_OPTION_REQUIRED},
     {"when", MILLRACE_OPTION_TEXT, nullptr, "poison", unbounded_min, unbounded_max, nullptr,

@@ -88,7 +88,12 @@ class ConfigFixture : public testing::Test {
       const auto* options = options_of(request.plugin);
       plugins.push_back({std::move(request), options});
     }
-    return config->check(plugins, kafka_defaults);
+    std::vector<DeclaredStep> steps;
+    for (auto& request : config->stream_steps()) {
+      const auto* options = options_of(request.plugin.plugin);
+      steps.push_back({std::move(request), options});
+    }
+    return config->check(plugins, kafka_defaults, steps);
   }
 
   /// The lines of everything that is wrong, without the folder's name; none when nothing is.

@@ -114,6 +114,8 @@ TEST(ConfigsTest, ThePackagedFileShowsEveryOptionThatHasADefault) {
   }
   const auto shown = keys_in(uncommented(packaged));
   for (const auto& table : option_tables) {
+    // Of instances there are none by default.
+    if (table.table.starts_with("stream.NAME")) continue;
     for (const auto* option = table.options; option->name != nullptr; ++option) {
       if (option->default_value == nullptr) continue;
       const auto key = table.table + '.' + option->name;

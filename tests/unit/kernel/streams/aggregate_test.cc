@@ -250,6 +250,12 @@ TEST_F(AggregateTest, OtherClientsDoNotWriteToItsTopic) {
   const auto refused = produce(0, produce_request(declaration_.topic, {0}, "x"));
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->topics[0].partitions[0].error, ErrorCode::invalid_topic_exception);
+  TrimRequest trim{.topics = {{declaration_.topic, {{0, Offset{0}}, {1, Offset{0}}}}},
+                   .timeout = seconds(30)};
+  const auto trimmed = on_shard(0, [&] { return broker_->admin().trim(session(0), trim); });
+  ASSERT_TRUE(trimmed);
+  ASSERT_EQ(trimmed->at(0).partitions.size(), 2u);
+  EXPECT_EQ(trimmed->at(0).partitions[1].error, ErrorCode::invalid_topic_exception);
   const auto known = on_shard(0, [this] { return broker_->metadata(session(0), {}); });
   ASSERT_TRUE(known);
   ASSERT_EQ(known->topics.size(), 1u);
