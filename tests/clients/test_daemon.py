@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -15,6 +14,7 @@ from harness.confluent import Confluent
 from harness.paths import SOURCE
 from harness.records import Record
 from harness.wire import RawConnection
+from harness.zookeeper import ZooKeeper
 
 pytestmark = pytest.mark.millrace
 
@@ -87,7 +87,7 @@ def test_a_missing_file_is_said():
 
 
 @pytest.mark.parametrize("config", sorted((SOURCE / "configs").glob("*.toml")), ids=lambda p: p.name)
-def test_every_ready_configuration_starts(tmp_path, config):
+def test_every_ready_configuration_starts(tmp_path, config, request):
     assert daemon("--config", config, "--check").returncode == 0
 
     class Configured(Millrace):
@@ -95,7 +95,12 @@ def test_every_ready_configuration_starts(tmp_path, config):
             words = super().command()
             return [words[0], "--config", str(config), *words[1:]]
 
-    one = Configured(tmp_path / "broker")
+    settings = {}
+    if config.name == "zookeeper.toml":
+        server = ZooKeeper(tmp_path / "zookeeper")
+        request.addfinalizer(server.close)
+        settings["coordination.connect"] = f"{server.start().address}/millrace"
+    one = Configured(tmp_path / "broker", settings=settings)
     try:
         one.start()
         assert one.stop()[0] == 0
@@ -252,6 +257,14 @@ def test_sighup_changes_log_levels(tmp_path):
         one.close()
 
 
+def begin(broker: Millrace) -> None:
+    """Starts it and does not wait for an answer."""
+    with broker.log_path.open("wb") as log:
+        broker.process = subprocess.Popen(
+            broker.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=broker.folder
+        )
+
+
 def test_sighup_before_the_broker_has_started_is_taken_up_when_it_has(tmp_path):
     """It ended the daemon. What holds the start up here is a configuration that nobody has written
     yet."""
@@ -263,20 +276,15 @@ def test_sighup_before_the_broker_has_started_is_taken_up_when_it_has(tmp_path):
             words = super().command()
             return [words[0], "--config", str(config), *words[1:]]
 
-    def write_config():
-        config.write_text('[log]\nlevel = "debug"\n')
-
     one = Configured(tmp_path / "broker")
+    begin(one)
     try:
-        with ThreadPoolExecutor(1) as starter:
-            starting = starter.submit(one.start)
-            with config.open("w") as read_by_broker:  # returns once it is
-                one.process.send_signal(signal.SIGHUP)
-                read_by_broker.write("")
-            one.wait_for_log_line("ready")
-            write_config()
-            one.wait_for_log_line("log levels are as configured now")
-            starting.result()
+        with config.open("w") as read_by_broker:  # returns once it is
+            one.process.send_signal(signal.SIGHUP)
+            read_by_broker.write("")
+        one.wait_for_log_line("ready")
+        config.write_text('[log]\nlevel = "debug"\n')
+        one.wait_for_log_line("log levels are as configured now")
         assert one.stop()[0] == 0
     finally:
         one.close()
@@ -287,10 +295,7 @@ def test_sigterm_ends_a_start_that_takes_long(tmp_path):
     one = Millrace(tmp_path / "broker")
     (one.folder / "data").mkdir()
     os.mkfifo(one.folder / "data" / "meta.properties")
-    with one.log_path.open("wb") as log:
-        one.process = subprocess.Popen(
-            one.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=one.folder
-        )
+    begin(one)
     try:
         one.wait_for_log_line("plugin started", "filelog")
         assert one.stop() <= (0, one.stop_seconds_max)

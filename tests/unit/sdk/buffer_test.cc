@@ -79,6 +79,29 @@ TEST(MutableBufferTest, IsEmptyWithoutABlock) {
   EXPECT_TRUE(std::move(zero).freeze().empty());
 }
 
+TEST(MutableBufferTest, GrowsAndKeepsWhatIsFilled) {
+  MutableBuffer buffer;
+  std::string expected;
+  for (std::size_t capacity = 1; capacity <= 64UL << 20; capacity *= 8) {
+    buffer.grow(capacity);
+    ASSERT_EQ(buffer.capacity(), capacity);
+    const auto piece = std::to_string(capacity % 10);
+    buffer.append(as_bytes(piece));
+    expected += piece;
+    buffer.grow(capacity / 2);
+    EXPECT_EQ(buffer.capacity(), capacity) << "never shrinks";
+  }
+  EXPECT_EQ(as_text(buffer.bytes()), expected);
+  EXPECT_EQ(std::move(buffer).freeze().text(), expected);
+}
+
+TEST(BufferDeathTest, EndsTheProcessWhenABlockGrowsThatOthersSee) {
+  MutableBuffer buffer(8);
+  buffer.append(as_bytes("shared"));
+  const auto view = buffer.share(0, 6);
+  EXPECT_DEATH(buffer.grow(16), "owners");
+}
+
 TEST(PayloadTest, CountsAndKeepsItsPartsInOrder) {
   Payload payload(Buffer::copy_of("one "));
   payload.add(Buffer());

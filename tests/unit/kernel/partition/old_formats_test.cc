@@ -282,6 +282,23 @@ struct Kept {
   int magic;
 };
 
+// Each of its messages may be stored, and a few kilobytes would be gigabytes in the log.
+TEST_P(OldFormatsTest, ASetThatWouldTakeTooMuchInTheLogIsRefused) {
+  open({{"compression.type", "uncompressed"}});
+  const std::string value(900'000, '0');
+  std::string set;
+  for (std::int64_t offset = 0; offset < 20; ++offset) {
+    MessageSetBuilder wrapper({.magic = 1, .compression = CompressionId::gzip});
+    wrapper.add({offset}, {1000}, std::nullopt, as_bytes(value));
+    set += std::move(wrapper).finish(loaded_codecs())->text();
+    if (offset == 2) EXPECT_EQ(produce(set).error, ErrorCode::none);
+  }
+  const auto refused = produce(set);
+  EXPECT_EQ(refused.error, ErrorCode::message_too_large);
+  EXPECT_TRUE(refused.opens_too_large);
+  EXPECT_EQ(partition_end(), 3);
+}
+
 TEST_P(OldFormatsTest, ATopicKeepsTheFormatOfItsVersion) {
   for (const auto& kept : {Kept{"0.9.0", 0}, Kept{"0.10.2", 1}}) {
     SCOPED_TRACE(kept.version);
