@@ -3,6 +3,7 @@
 #include "kernel/broker/admin.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "kernel/broker/ask_partitions.h"
@@ -14,10 +15,6 @@ namespace millrace::kernel {
 namespace {
 
 Task<PartitionTrimmed> trim_partition(std::shared_ptr<Partition> partition, PartitionTrim wanted) {
-  if (is_internal_topic(partition->id().topic)) {
-    co_return PartitionTrimmed{.partition = wanted.partition,
-                               .error = ErrorCode::invalid_topic_exception};
-  }
   co_return co_await partition->trim(wanted);
 }
 
@@ -150,9 +147,22 @@ Task<std::vector<TopicGrown>> KernelAdmin::grow_topics(Session&, GrowTopicsReque
 
 Task<std::vector<TopicTrimmed>> KernelAdmin::trim(Session& session, TrimRequest request) {
   auto& local = kernel_session(session).shard();
+  MR_CO_TRY(const auto cluster, co_await local.joined());
+  // The broker's own state is not clients' to cut.
+  std::map<std::size_t, std::vector<PartitionTrimmed>> refused;
+  for (std::size_t at = 0; at < request.topics.size(); ++at) {
+    auto& topic = request.topics[at];
+    const auto* known = cluster->find(std::string_view(topic.topic));
+    if (!known || !known->internal()) continue;
+    for (const auto& partition : std::exchange(topic.partitions, {})) {
+      refused[at].push_back(
+          {.partition = partition.partition, .error = ErrorCode::invalid_topic_exception});
+    }
+  }
   auto trimming =
       ask_topics<TopicTrimmed>(partitions_, local, std::move(request.topics), &trim_partition);
   MR_CO_TRY(auto topics, co_await std::move(trimming));
+  for (auto& [at, partitions] : refused) topics[at].partitions = std::move(partitions);
   const auto kept = co_await keep_log_starts(request.timeout);
   if (kept) co_return std::move(topics);
   parts_.log.error("log starts that were moved could not be written",

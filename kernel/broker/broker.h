@@ -68,6 +68,12 @@ class KernelBroker final : public Broker {
   /// Makes it where it does not exist, with as many replicas as there are brokers at most.
   /// [control thread]
   Task<TopicCreated> create_own_topic(std::string name);
+  /// A name that ends in a dot is a family: for each topic of users there may be one of it, with
+  /// the id of theirs in its name, and as many partitions on the same brokers. Makes the one beside
+  /// `topic`, or lets it grow.  [control thread]
+  Task<TopicCreated> create_beside(std::string family, std::string topic);
+  /// Removes those whose topic is gone.  [control thread]
+  Task<> erase_orphans(std::string family);
 
   /// For tests: see Partition::hold_high_watermark.  [control thread]
   Task<> hold_high_watermark(TopicPartition partition, bool held);
@@ -78,6 +84,7 @@ class KernelBroker final : public Broker {
   // broker.cc  [control thread]
   Task<> warn_of_strays();
   Task<std::int64_t> next_producer_id();
+  Task<TopicCreated> create_own(NewTopic wanted);
 
   // metadata.cc
   Task<std::shared_ptr<const ClusterState>> create_missing(ShardState& local,

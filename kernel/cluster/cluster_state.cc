@@ -18,9 +18,14 @@ const TopicState* ClusterState::find(const TopicName& topic) const {
   return found == names.end() ? nullptr : find(found->second);
 }
 
+bool ClusterState::is_own(std::string_view name) const noexcept {
+  if (own_topics.empty()) return false;
+  return own_topics.contains(name) || own_topics.contains(name.substr(0, name.rfind('.') + 1));
+}
+
 void ClusterState::put(TopicState topic) {
   names[topic.id] = topic.name;
-  topic.own = own_topics.contains(topic.name);
+  topic.own = is_own(topic.name);
   auto name = topic.name;
   topics[std::move(name)] = std::make_shared<const TopicState>(std::move(topic));
 }

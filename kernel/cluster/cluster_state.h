@@ -53,7 +53,8 @@ class ClusterState {
   std::map<std::int32_t, BrokerState> brokers;
   std::map<std::string, std::shared_ptr<const TopicState>, std::less<>> topics;
   std::unordered_map<Uuid, std::string> names;
-  /// Names of topics that this broker keeps its own state in, beside those that Kafka has.
+  /// Names of topics that this broker keeps its own state in, beside those that Kafka has; what
+  /// ends in a dot stands for all names that are this and one word more.
   std::set<std::string, std::less<>> own_topics;
   /// Settings of brokers changed while they run, by broker id or all_brokers_key.
   std::map<std::string, std::map<std::string, std::string>, std::less<>> broker_configs;
@@ -62,6 +63,7 @@ class ClusterState {
   const TopicState* find(const TopicName& topic) const;
   const TopicState* find(std::string_view name) const;
 
+  bool is_own(std::string_view name) const noexcept;
   void put(TopicState topic);
   void remove(const std::string& name);
 };

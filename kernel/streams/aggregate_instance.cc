@@ -27,11 +27,12 @@ ErrorCode code_of(const Refusal& refusal) {
 }  // namespace
 
 AggregateInstance::AggregateInstance(AggregateHost& host, AggregateOwner& owner,
-                                     std::shared_ptr<Partition> partition,
+                                     std::shared_ptr<Partition> partition, TopicPartition subject,
                                      std::unique_ptr<PartitionAggregate> aggregate)
     : host_(host),
       owner_(owner),
       partition_(std::move(partition)),
+      subject_(std::move(subject)),
       aggregate_(std::move(aggregate)),
       applied_(partition_->offsets().log_start) {}
 

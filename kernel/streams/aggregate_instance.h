@@ -56,7 +56,7 @@ class AggregateInstance final : public std::enable_shared_from_this<AggregateIns
                                 private PartitionWatch {
  public:
   AggregateInstance(AggregateHost& host, AggregateOwner& owner,
-                    std::shared_ptr<Partition> partition,
+                    std::shared_ptr<Partition> partition, TopicPartition subject,
                     std::unique_ptr<PartitionAggregate> aggregate);
   ~AggregateInstance();
 
@@ -108,7 +108,7 @@ class AggregateInstance final : public std::enable_shared_from_this<AggregateIns
   MonoTime now() const noexcept override { return host_.shard.now(); }
   Timestamp wall() const noexcept override { return host_.environment.clock().wall(); }
   Uuid uuid() override { return host_.environment.random().uuid(); }
-  const TopicPartition& partition() const noexcept override { return partition_->id(); }
+  const TopicPartition& partition() const noexcept override { return subject_; }
   Epoch leader_epoch() const noexcept override { return partition_->leader_epoch(); }
   const ClusterView& cluster() const noexcept override { return host_.view; }
   std::string setting(std::string_view name) const override { return host_.view.setting(name); }
@@ -161,6 +161,7 @@ class AggregateInstance final : public std::enable_shared_from_this<AggregateIns
   AggregateHost& host_;
   AggregateOwner& owner_;
   std::shared_ptr<Partition> partition_;
+  const TopicPartition subject_;  // what it is the state of: the same, or a user's
   std::unique_ptr<PartitionAggregate> aggregate_;
   Offset applied_;
   std::uint64_t events_since_ = 0;

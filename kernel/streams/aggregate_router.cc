@@ -1,6 +1,7 @@
 #include "kernel/streams/aggregate_router.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "kernel/broker/tell.h"
@@ -23,8 +24,20 @@ Call<AggregateAnswer> answered(AggregateAnswer answer) {
   return {Pending<>::ready({}), Pending<AggregateAnswer>::ready(std::move(answer))};
 }
 
-std::string not_here(const DeclaredAggregate& aggregate, std::int32_t partition) {
-  return to_string(TopicPartition{aggregate.declaration.topic, partition}) + " is not led here";
+std::string not_here(std::string_view topic, std::int32_t partition) {
+  return to_string(TopicPartition{std::string(topic), partition}) + " is not led here";
+}
+
+// "TOPIC-N"
+std::optional<TopicPartition> partition_in(std::string_view key) {
+  const auto dash = key.rfind('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  TopicPartition named{std::string(key.substr(0, dash)), -1};
+  const auto number = key.substr(dash + 1);
+  const auto [end, failed] =
+      std::from_chars(number.data(), number.data() + number.size(), named.partition);
+  if (failed != std::errc{} || end != number.data() + number.size()) return std::nullopt;
+  return named;
 }
 
 // The questions of one shard, answered when the last is.
@@ -56,8 +69,12 @@ Task<> open_on(AggregateShard& shard) {
 AggregateRouter::AggregateRouter(KernelBroker& broker, OperatorSettings settings)
     : broker_(broker), effects_(broker.partitions(), broker.parts().environment.clock(), *this) {
   for (const auto& state : broker.partitions().shards()) {
-    shards_.push_back(
-        std::make_unique<AggregateShard>(broker, *state, effects_, settings, declared_));
+    // One is enough to see that a topic has gone.
+    const bool first = shards_.empty();
+    shards_.push_back(std::make_unique<AggregateShard>(broker, *state, effects_, settings,
+                                                       declared_, [this, first] {
+                                                         if (first) erase_orphans();
+                                                       }));
   }
 }
 
@@ -86,14 +103,16 @@ Result<> AggregateRouter::add(AggregateFactory& factory, std::string_view plugin
                                         other->plugin);
     }
   }
+  const bool beside = declaration.placement == Placement::user_partition;
+  auto family = beside ? declaration.topic + '.' : std::string();
   NewTopic topic;
-  topic.name = declaration.topic;
+  topic.name = beside ? family : declaration.topic;
   topic.partitions = declaration.partitions;
   topic.replication_factor = declaration.replication_factor;
   for (const auto& [name, value] : declaration.settings) topic.configs.emplace_back(name, value);
   broker_.own_topic(std::move(topic));
-  declared_.push_back(std::make_unique<DeclaredAggregate>(factory, std::move(declaration),
-                                                          std::string(plugin), declared_.size()));
+  declared_.push_back(std::make_unique<DeclaredAggregate>(
+      factory, std::move(declaration), std::string(plugin), declared_.size(), std::move(family)));
   return {};
 }
 
@@ -139,6 +158,7 @@ AggregateRouter::Place AggregateRouter::place(const DeclaredAggregate& aggregate
     return {.error = ErrorCode::coordinator_not_available,
             .detail = "the broker has not joined its cluster yet"};
   }
+  if (!aggregate.family.empty()) return place_beside(aggregate, key, *cluster);
   const auto* topic = cluster->find(std::string_view(aggregate.declaration.topic));
   if (!topic) return {.no_topic = true};
   const auto partitions = static_cast<std::int32_t>(topic->partitions.size());
@@ -148,25 +168,61 @@ AggregateRouter::Place AggregateRouter::place(const DeclaredAggregate& aggregate
             .detail = "the aggregate places this key outside its topic"};
   }
   const auto leader = topic->partitions[static_cast<std::size_t>(partition)].leader;
-  return {.leader = leader, .partition = partition};
+  return {.topic = aggregate.declaration.topic, .leader = leader, .partition = partition};
+}
+
+AggregateRouter::Place AggregateRouter::place_beside(const DeclaredAggregate& aggregate,
+                                                     std::string_view key,
+                                                     const ClusterState& cluster) const {
+  const auto named = partition_in(key);
+  const auto* beside = named ? cluster.find(std::string_view(named->topic)) : nullptr;
+  const auto at = named ? static_cast<std::size_t>(named->partition) : 0;
+  if (!beside || named->partition < 0 || at >= beside->partitions.size()) {
+    return {.error = ErrorCode::unknown_topic_or_partition,
+            .detail = "\"" + std::string(key) + "\" is no partition"};
+  }
+  auto topic = aggregate.family + to_string(beside->id);
+  const auto* log = cluster.find(std::string_view(topic));
+  return {.no_topic = !log || at >= log->partitions.size(),
+          .topic = std::move(topic),
+          .leader = beside->partitions[at].leader,
+          .partition = named->partition};
 }
 
 // ---- topics ----
 
-Task<> AggregateRouter::make_topic(const DeclaredAggregate& aggregate) {
-  auto make = [this, &aggregate] { return create_topic(aggregate); };
+Task<> AggregateRouter::make_topic(const DeclaredAggregate& aggregate, std::string key) {
+  auto make = [this, &aggregate, key = std::move(key)] { return create_topic(aggregate, key); };
   co_return co_await run_on(broker_.parts().environment.control(), std::move(make));
 }
 
 // [control thread]
-Task<> AggregateRouter::create_topic(const DeclaredAggregate& aggregate) {
+Task<> AggregateRouter::create_topic(const DeclaredAggregate& aggregate, std::string key) {
   MR_CO_TRY(const auto pass, making_.enter());
-  const auto& topic = aggregate.declaration.topic;
-  MR_CO_TRY(const auto created, co_await broker_.create_own_topic(topic));
+  auto creating = aggregate.family.empty()
+                      ? broker_.create_own_topic(aggregate.declaration.topic)
+                      : broker_.create_beside(aggregate.family, partition_in(key)->topic);
+  MR_CO_TRY(const auto created, co_await std::move(creating));
   if (created.error == ErrorCode::none) co_return {};
   broker_.parts().log.error("the topic of an aggregate cannot be made",
-                            {{"topic", topic}, {"reason", created.message}});
+                            {{"topic", created.name}, {"reason", created.message}});
   co_return Error{Errc::internal, "its topic cannot be made: " + created.message};
+}
+
+void AggregateRouter::erase_orphans() {
+  auto& control = broker_.parts().environment.control();
+  auto erase = [](AggregateRouter& self) -> Task<> {
+    MR_CO_TRY(const auto pass, self.making_.enter());
+    for (const auto& aggregate : self.declared_) {
+      if (!aggregate->family.empty()) {
+        MR_CO_CHECK(co_await self.broker_.erase_orphans(aggregate->family));
+      }
+    }
+    co_return {};
+  };
+  const bool any =
+      std::ranges::any_of(declared_, [](const auto& one) { return !one->family.empty(); });
+  if (any) control.post([this, &control, erase] { spawn(control, erase(*this), "orphans"); });
 }
 
 // ---- commands ----
@@ -189,15 +245,15 @@ Call<AggregateAnswer> AggregateRouter::command(std::string_view name, std::strin
     return answered(refused(placed.error, std::move(placed.detail)));
   }
   if (placed.leader != broker_.config().id) {
-    return answered(refused(ErrorCode::not_coordinator, not_here(*aggregate, placed.partition)));
+    return answered(refused(ErrorCode::not_coordinator, not_here(placed.topic, placed.partition)));
   }
-  return send(*aggregate, placed.partition, key, std::move(body));
+  return send(*aggregate, placed, key, std::move(body));
 }
 
 Task<> AggregateRouter::send_later(const DeclaredAggregate& aggregate, std::string key,
                                    std::unique_ptr<Message> body, Resolver<> dispatched,
                                    Resolver<AggregateAnswer> done) {
-  auto made = co_await make_topic(aggregate);
+  auto made = co_await make_topic(aggregate, key);
   auto placed = made ? place(aggregate, key, here()) : Place{};
   if (!made || placed.leader != broker_.config().id) {
     dispatched.resolve();
@@ -205,7 +261,7 @@ Task<> AggregateRouter::send_later(const DeclaredAggregate& aggregate, std::stri
                          made ? std::move(placed.detail) : std::move(made).error().detail));
     co_return {};
   }
-  auto call = send(aggregate, placed.partition, key, std::move(body));
+  auto call = send(aggregate, placed, key, std::move(body));
   auto first = co_await call.dispatched;
   dispatched.resolve(std::move(first));
   auto answer = co_await call.done;
@@ -213,19 +269,19 @@ Task<> AggregateRouter::send_later(const DeclaredAggregate& aggregate, std::stri
   co_return {};
 }
 
-Call<AggregateAnswer> AggregateRouter::send(const DeclaredAggregate& aggregate,
-                                            std::int32_t partition, std::string_view key,
-                                            std::unique_ptr<Message> body) {
+Call<AggregateAnswer> AggregateRouter::send(const DeclaredAggregate& aggregate, const Place& placed,
+                                            std::string_view key, std::unique_ptr<Message> body) {
+  const auto partition = placed.partition;
   auto& at = here();
   auto& home = at.shard();
-  auto& owner = broker_.partitions().owner_of(aggregate.declaration.topic, partition);
+  auto& owner = broker_.partitions().owner_of(placed.topic, partition);
   auto& there = *shards_[owner.shard().index()];
   const auto reply_to = next_reply();
   auto [done, when_done] = make_pending<AggregateAnswer>();
   if (&there == &at) {
-    auto* runner = at.find(aggregate, partition);
+    auto* runner = at.find(aggregate, placed.topic, partition);
     if (!runner) {
-      return answered(refused(ErrorCode::not_coordinator, not_here(aggregate, partition)));
+      return answered(refused(ErrorCode::not_coordinator, not_here(placed.topic, partition)));
     }
     runner->command(key, std::move(body), reply_to, Asker(home, std::move(done)));
     return {Pending<>::ready({}), std::move(when_done)};
@@ -233,17 +289,18 @@ Call<AggregateAnswer> AggregateRouter::send(const DeclaredAggregate& aggregate,
 
   auto [dispatched, when_dispatched] = make_pending<>();
   // Where it is, it is known by its number alone.
-  done.on_abandoned([&there, &aggregate, partition, reply_to] {
-    there.shard().post([&there, &aggregate, partition, reply_to] {
-      if (auto* runner = there.find(aggregate, partition)) runner->release(reply_to);
+  done.on_abandoned([&there, &aggregate, topic = placed.topic, partition, reply_to] {
+    there.shard().post([&there, &aggregate, topic, partition, reply_to] {
+      if (auto* runner = there.find(aggregate, topic, partition)) runner->release(reply_to);
     });
   });
-  there.shard().post([&there, &aggregate, partition, &home, key = std::string(key),
-                      body = std::move(body), reply_to, asker = Asker(home, std::move(done)),
+  there.shard().post([&there, &aggregate, topic = placed.topic, partition, &home,
+                      key = std::string(key), body = std::move(body), reply_to,
+                      asker = Asker(home, std::move(done)),
                       first = std::move(dispatched)]() mutable {
-    auto* runner = there.find(aggregate, partition);
+    auto* runner = there.find(aggregate, topic, partition);
     if (!runner) {
-      asker.refuse(there.shard(), ErrorCode::not_coordinator, not_here(aggregate, partition));
+      asker.refuse(there.shard(), ErrorCode::not_coordinator, not_here(topic, partition));
     } else {
       runner->command(key, std::move(body), reply_to, std::move(asker));
     }
@@ -271,15 +328,15 @@ Task<AggregateAnswer> AggregateRouter::query_one(std::string name, std::string k
   if (placed.error != ErrorCode::none) {
     co_return refused(placed.error, std::move(placed.detail));
   }
-  auto& owner = broker_.partitions().owner_of(aggregate->declaration.topic, placed.partition);
+  auto& owner = broker_.partitions().owner_of(placed.topic, placed.partition);
   auto& there = *shards_[owner.shard().index()];
   auto [done, when_done] = make_pending<AggregateAnswer>();
-  auto ask = [&there, aggregate, partition = placed.partition, key = std::move(key),
-              question = std::move(question),
+  auto ask = [&there, aggregate, topic = placed.topic, partition = placed.partition,
+              key = std::move(key), question = std::move(question),
               asker = Asker(at.shard(), std::move(done))]() mutable {
-    auto* runner = there.find(*aggregate, partition);
+    auto* runner = there.find(*aggregate, topic, partition);
     if (runner) return runner->query(key, std::move(question), std::move(asker));
-    asker.refuse(there.shard(), ErrorCode::not_coordinator, not_here(*aggregate, partition));
+    asker.refuse(there.shard(), ErrorCode::not_coordinator, not_here(topic, partition));
   };
   tell(at.shard(), there.shard(), std::move(ask));
   co_return co_await when_done;
@@ -322,7 +379,7 @@ Task<AggregateHome> AggregateRouter::find_home(std::string name, std::string key
   auto& at = here();
   auto placed = place(*aggregate, key, at);
   if (placed.no_topic) {
-    auto made = co_await make_topic(*aggregate);
+    auto made = co_await make_topic(*aggregate, key);
     if (!made) {
       co_return AggregateHome{ErrorCode::coordinator_not_available, std::move(made).error().detail};
     }
@@ -331,8 +388,7 @@ Task<AggregateHome> AggregateRouter::find_home(std::string name, std::string key
   }
   if (placed.error == ErrorCode::none && placed.leader < 0) {
     placed.error = ErrorCode::coordinator_not_available;
-    placed.detail = to_string(TopicPartition{aggregate->declaration.topic, placed.partition}) +
-                    " has no leader";
+    placed.detail = to_string(TopicPartition{placed.topic, placed.partition}) + " has no leader";
   }
   co_return AggregateHome{placed.error, std::move(placed.detail), placed.leader};
 }

@@ -46,6 +46,7 @@ class AggregateRouter final : public Aggregates {
     ErrorCode error = ErrorCode::none;
     std::string detail;
     bool no_topic = false;
+    std::string topic;  // of the log
     std::int32_t leader = -1;
     std::int32_t partition = -1;
   };
@@ -53,9 +54,12 @@ class AggregateRouter final : public Aggregates {
   const DeclaredAggregate* find(std::string_view name) const noexcept;
   AggregateShard& here() noexcept;
   Place place(const DeclaredAggregate& aggregate, std::string_view key, AggregateShard& at) const;
-  Task<> make_topic(const DeclaredAggregate& aggregate);
-  Task<> create_topic(const DeclaredAggregate& aggregate);
-  Call<AggregateAnswer> send(const DeclaredAggregate& aggregate, std::int32_t partition,
+  Place place_beside(const DeclaredAggregate& aggregate, std::string_view key,
+                     const ClusterState& cluster) const;
+  Task<> make_topic(const DeclaredAggregate& aggregate, std::string key);
+  Task<> create_topic(const DeclaredAggregate& aggregate, std::string key);
+  void erase_orphans();
+  Call<AggregateAnswer> send(const DeclaredAggregate& aggregate, const Place& placed,
                              std::string_view key, std::unique_ptr<Message> body);
   Task<> send_later(const DeclaredAggregate& aggregate, std::string key,
                     std::unique_ptr<Message> body, Resolver<> dispatched,

@@ -39,11 +39,13 @@ Task<ReplayStep> read_step(std::shared_ptr<Partition> partition, Offset from, Co
 }  // namespace
 
 AggregateRunner::AggregateRunner(AggregateHost& host, AggregateFactory& factory, ShardState& shard,
-                                 std::shared_ptr<Partition> partition)
+                                 std::shared_ptr<Partition> partition, std::optional<Uuid> beside)
     : host_(host),
       factory_(factory),
       shard_(shard),
       partition_(std::move(partition)),
+      beside_(beside),
+      subject_(partition_->id()),
       backoff_(reload_first, reload_longest) {}
 
 void AggregateRunner::start() {
@@ -173,6 +175,7 @@ Task<> AggregateRunner::load(std::shared_ptr<AggregateRunner> self) {
 }
 
 Task<AggregateRunner::Instance> AggregateRunner::load_once() {
+  if (beside_) MR_CO_CHECK(co_await find_subject());
   MR_CO_TRY(auto instance, co_await restored());
   auto replayed = co_await replay(*instance);
   if (replayed) co_return std::move(instance);
@@ -180,12 +183,23 @@ Task<AggregateRunner::Instance> AggregateRunner::load_once() {
   co_return replayed.error();
 }
 
+// By its id: a topic of the same name may be another one.
+Task<> AggregateRunner::find_subject() {
+  MR_CO_TRY(const auto cluster, co_await shard_.joined());
+  const auto found = cluster->names.find(*beside_);
+  if (found == cluster->names.end()) {
+    co_return Error{Errc::not_found, "the topic that it is beside is gone"};
+  }
+  subject_.topic = found->second;
+  co_return {};
+}
+
 Result<AggregateRunner::Instance> AggregateRunner::make() {
   try {
-    auto made = factory_.make(id());
+    auto made = factory_.make(subject_);
     if (!made) return Error{Errc::internal, "its factory makes nothing"};
     return std::make_shared<AggregateInstance>(host_, static_cast<AggregateOwner&>(*this),
-                                               partition_, std::move(made));
+                                               partition_, subject_, std::move(made));
   } catch (const std::exception& e) {
     return Error{Errc::internal, std::string("its factory has thrown: ") + e.what()};
   } catch (...) {

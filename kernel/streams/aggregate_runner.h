@@ -17,8 +17,9 @@ class AggregateRunner final : public std::enable_shared_from_this<AggregateRunne
  public:
   enum class State { loading, serving, failed, ended };
 
+  /// `beside`: the id of the user's topic, where it lives beside one of its partitions.
   AggregateRunner(AggregateHost& host, AggregateFactory& factory, ShardState& shard,
-                  std::shared_ptr<Partition> partition);
+                  std::shared_ptr<Partition> partition, std::optional<Uuid> beside);
 
   /// Begins the first load.
   void start();
@@ -47,6 +48,7 @@ class AggregateRunner final : public std::enable_shared_from_this<AggregateRunne
   Task<> load(std::shared_ptr<AggregateRunner> self);
   Task<Instance> load_once();
   Task<Instance> restored();
+  Task<> find_subject();
   Result<Instance> make();
   Task<> replay(AggregateInstance& instance);
   void load_later(const Error& why);
@@ -60,6 +62,8 @@ class AggregateRunner final : public std::enable_shared_from_this<AggregateRunne
   AggregateFactory& factory_;
   ShardState& shard_;
   std::shared_ptr<Partition> partition_;
+  const std::optional<Uuid> beside_;
+  TopicPartition subject_;
   State state_ = State::loading;
   std::string why_not_;  // it is not loaded
   Instance instance_;

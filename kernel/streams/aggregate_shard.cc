@@ -6,7 +6,8 @@
 namespace millrace::kernel {
 
 AggregateShard::AggregateShard(KernelBroker& broker, ShardState& state, EffectCalls& effects,
-                               OperatorSettings settings, const Declared& declared)
+                               OperatorSettings settings, const Declared& declared,
+                               std::function<void()> orphans)
     : state_(state),
       view_(broker.config(), state),
       host_{.environment = broker.parts().environment,
@@ -18,7 +19,8 @@ AggregateShard::AggregateShard(KernelBroker& broker, ShardState& state, EffectCa
             .running = running_,
             .snapshot_events = settings.snapshot_events,
             .snapshot_bytes = settings.snapshot_bytes},
-      declared_(declared) {}
+      declared_(declared),
+      orphans_(std::move(orphans)) {}
 
 void AggregateShard::open() {
   runners_.resize(declared_.size());
@@ -32,9 +34,11 @@ Task<> AggregateShard::close() {
   if (!std::exchange(open_, false)) co_return {};
   state_.forget(*this);
   std::vector<Pending<>> closing;
-  for (auto& runners : runners_) {
-    for (auto& runner : runners) {
-      if (runner) closing.push_back(start(shard(), runner->close()));
+  for (const auto& topics : runners_) {
+    for (const auto& [topic, runners] : topics) {
+      for (const auto& runner : runners) {
+        if (runner) closing.push_back(start(shard(), runner->close()));
+      }
     }
   }
   for (auto& closed : closing) static_cast<void>(co_await closed);
@@ -42,46 +46,62 @@ Task<> AggregateShard::close() {
   co_return co_await running_.close();
 }
 
-AggregateRunner* AggregateShard::find(const DeclaredAggregate& aggregate,
+AggregateRunner* AggregateShard::find(const DeclaredAggregate& aggregate, std::string_view topic,
                                       std::int32_t partition) const noexcept {
   if (aggregate.number >= runners_.size() || partition < 0) return nullptr;
-  const auto& runners = runners_[aggregate.number];
+  const auto& topics = runners_[aggregate.number];
+  const auto found = topics.find(topic);
+  if (found == topics.end()) return nullptr;
   const auto at = static_cast<std::size_t>(partition);
-  return at < runners.size() ? runners[at].get() : nullptr;
+  return at < found->second.size() ? found->second[at].get() : nullptr;
 }
 
 std::vector<std::shared_ptr<AggregateRunner>> AggregateShard::all(
     const DeclaredAggregate& aggregate) const {
   std::vector<std::shared_ptr<AggregateRunner>> here;
   if (aggregate.number >= runners_.size()) return here;
-  std::ranges::copy_if(runners_[aggregate.number], std::back_inserter(here),
-                       [](const auto& runner) { return runner != nullptr; });
+  for (const auto& [topic, runners] : runners_[aggregate.number]) {
+    std::ranges::copy_if(runners, std::back_inserter(here),
+                         [](const auto& runner) { return runner != nullptr; });
+  }
   return here;
 }
 
 const DeclaredAggregate* AggregateShard::of_topic(std::string_view topic) const noexcept {
-  const auto found = std::ranges::find_if(
-      declared_, [topic](const auto& one) { return one->declaration.topic == topic; });
+  const auto found = std::ranges::find_if(declared_, [topic](const auto& one) {
+    if (one->family.empty()) return one->declaration.topic == topic;
+    return topic.starts_with(one->family) && parse_uuid(topic.substr(one->family.size()));
+  });
   return found == declared_.end() ? nullptr : found->get();
 }
 
 void AggregateShard::opened(const std::shared_ptr<Partition>& partition) {
-  const auto* aggregate = of_topic(partition->id().topic);
+  const auto& topic = partition->id().topic;
+  const auto* aggregate = of_topic(topic);
   if (!aggregate) return;
-  auto& runners = runners_[aggregate->number];
+  std::optional<Uuid> beside;
+  if (!aggregate->family.empty()) {
+    beside = parse_uuid(std::string_view(topic).substr(aggregate->family.size()));
+  }
+  auto& runners = runners_[aggregate->number][topic];
   const auto at = static_cast<std::size_t>(partition->id().partition);
   if (runners.size() <= at) runners.resize(at + 1);
-  runners[at] = std::make_shared<AggregateRunner>(host_, aggregate->factory, state_, partition);
+  runners[at] =
+      std::make_shared<AggregateRunner>(host_, aggregate->factory, state_, partition, beside);
   runners[at]->start();
 }
 
 void AggregateShard::gone(const TopicPartition& id) {
   const auto* aggregate = of_topic(id.topic);
   if (!aggregate) return;
-  auto& runners = runners_[aggregate->number];
+  auto& topics = runners_[aggregate->number];
+  const auto found = topics.find(id.topic);
   const auto at = static_cast<std::size_t>(id.partition);
-  if (at >= runners.size() || !runners[at]) return;
-  std::exchange(runners[at], nullptr)->end();
+  if (found == topics.end() || at >= found->second.size() || !found->second[at]) return;
+  std::exchange(found->second[at], nullptr)->end();
+  const bool last =
+      std::ranges::none_of(found->second, [](const auto& one) { return one != nullptr; });
+  if (last) topics.erase(found);
 }
 
 // Many changes in a row are told once.
@@ -96,11 +116,10 @@ void AggregateShard::published() {
 void AggregateShard::tell_changes() {
   const auto version = view_.version();
   if (std::exchange(told_, version) == version) return;
-  for (const auto& runners : runners_) {
-    for (const auto& runner : runners) {
-      if (runner) runner->cluster_changed();
-    }
+  for (const auto& aggregate : declared_) {
+    for (const auto& runner : all(*aggregate)) runner->cluster_changed();
   }
+  orphans_();
 }
 
 }  // namespace millrace::kernel

@@ -1,6 +1,8 @@
 // The aggregates of one shard.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +23,8 @@ struct DeclaredAggregate {
   AggregateDeclaration declaration;
   std::string plugin;
   std::size_t number = 0;  ///< among all
+  /// Where it lives beside partitions of users: what the names of its logs begin with.
+  std::string family;
 };
 
 /// Makes a runner for each partition that is opened, and ends it with the partition.  [its shard]
@@ -28,8 +32,10 @@ class AggregateShard final : private ShardObserver {
  public:
   using Declared = std::vector<std::unique_ptr<DeclaredAggregate>>;
 
+  /// `orphans` is told when a topic of users may have gone that logs are beside.
   AggregateShard(KernelBroker& broker, ShardState& state, EffectCalls& effects,
-                 OperatorSettings settings, const Declared& declared);
+                 OperatorSettings settings, const Declared& declared,
+                 std::function<void()> orphans);
 
   /// Follows what is here and what comes.
   void open();
@@ -37,8 +43,9 @@ class AggregateShard final : private ShardObserver {
 
   ShardState& state() noexcept { return state_; }
   Shard& shard() noexcept { return state_.shard(); }
-  /// nullptr when the partition is not here.
-  AggregateRunner* find(const DeclaredAggregate& aggregate, std::int32_t partition) const noexcept;
+  /// nullptr when the partition of the log `topic` is not here.
+  AggregateRunner* find(const DeclaredAggregate& aggregate, std::string_view topic,
+                        std::int32_t partition) const noexcept;
   /// Those of an aggregate that are here, by partition.
   std::vector<std::shared_ptr<AggregateRunner>> all(const DeclaredAggregate& aggregate) const;
 
@@ -48,6 +55,8 @@ class AggregateShard final : private ShardObserver {
   void gone(const TopicPartition& id) override;
   void published() override;
 
+  using Runners = std::vector<std::shared_ptr<AggregateRunner>>;  // by number of the partition
+
   const DeclaredAggregate* of_topic(std::string_view topic) const noexcept;
   void tell_changes();
 
@@ -56,8 +65,9 @@ class AggregateShard final : private ShardObserver {
   Gate running_;
   AggregateHost host_;
   const Declared& declared_;
-  // By number of the aggregate, then of the partition; null where it is not here.
-  std::vector<std::vector<std::shared_ptr<AggregateRunner>>> runners_;
+  std::function<void()> orphans_;
+  // By number of the aggregate, then by topic; null where a partition is not here.
+  std::vector<std::map<std::string, Runners, std::less<>>> runners_;
   std::int64_t told_ = 0;  // version of the view
   bool telling_ = false;
   bool open_ = false;

@@ -173,7 +173,8 @@ class Context {
   virtual MonoTime now() const noexcept = 0;
   virtual Timestamp wall() const noexcept = 0;
   virtual Uuid uuid() = 0;
-  /// The partition of the log that this object is the state of, and its leader's epoch.
+  /// The partition of the log that this object is the state of, or the user's that it is beside;
+  /// and the epoch of its leader.
   virtual const TopicPartition& partition() const noexcept = 0;
   virtual Epoch leader_epoch() const noexcept = 0;
   virtual const ClusterView& cluster() const noexcept = 0;
@@ -236,13 +237,18 @@ class PartitionAggregate {
 
 /// Where the object lives.
 enum class Placement : std::uint8_t {
-  own_log,         ///< with the leader of its log's partition
-  user_partition,  ///< with the leader of a partition that users write to; its key is "TOPIC-N"
+  own_log,  ///< with the leader of its log's partition
+  /// With the leader of a partition that users write to. Its key is "TOPIC-N", and that is the
+  /// partition that make() and Context::partition() name. Its log is the partition of the same
+  /// number of a topic beside the user's, on the same brokers; it grows and goes with the user's.
+  user_partition,
 };
 
 struct AggregateDeclaration {
   std::string name;  ///< "consumer_groups": one per broker
-  /// The topic of its events. Internal; made with these settings when somebody first needs it.
+  /// The topic of its events. Internal; made with these settings when somebody first needs it. With
+  /// Placement::user_partition there is one for each topic of users, "TOPIC.ID" with the id of
+  /// theirs, and partitions and replicas are theirs.
   std::string topic;
   std::int32_t partitions = 1;
   std::int16_t replication_factor = 1;
@@ -264,7 +270,8 @@ class AggregateFactory {
   virtual std::int32_t partition_of(std::string_view key, std::int32_t partitions) const noexcept {
     return partition_of_key(key, partitions);
   }
-  /// For one partition of the log; its state comes from restore() and evolve(). [partition's shard]
+  /// For one partition of the log, or of the user's topic; its state comes from restore() and
+  /// evolve().  [partition's shard]
   virtual std::unique_ptr<PartitionAggregate> make(const TopicPartition& partition) = 0;
 };
 
