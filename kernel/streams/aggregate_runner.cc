@@ -107,12 +107,10 @@ Task<> AggregateRunner::close() {
   Offset at;
   Buffer file;
   const bool worth = instance_ && instance_->events_since_snapshot() >= closing_events_min &&
+                     partition_->high_watermark() >= instance_->applied() &&
                      take_snapshot(at, file);
   end();
-  if (worth) {
-    snapshotting_ = true;
-    co_return co_await store_snapshot(shared_from_this(), at, std::move(file));
-  }
+  if (worth) co_return co_await partition_->put_aggregate_snapshot(at, std::move(file));
   co_return {};
 }
 
@@ -284,7 +282,9 @@ void AggregateRunner::snapshot_due() {
 Task<> AggregateRunner::store_snapshot(std::shared_ptr<AggregateRunner> self, Offset at,
                                        Buffer file) {
   static_cast<void>(self);  // stays until this ends
-  auto stored = co_await partition_->reached(at);
+  // Where the write of its events was lost, it waits until the end.
+  auto committed = partition_->reached(at).within(scope_);
+  auto stored = co_await std::move(committed);
   if (stored) stored = co_await partition_->put_aggregate_snapshot(at, std::move(file));
   snapshotting_ = false;
   if (stored || stored.error().code == Errc::closed || stored.error().code == Errc::cancelled) {
