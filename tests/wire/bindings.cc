@@ -1,5 +1,7 @@
 #include "bindings.h"
 
+#include <iterator>
+
 namespace millrace::wire {
 
 namespace {
@@ -31,6 +33,23 @@ bool Bindings::bind(IdKind kind, const std::string& recorded, const std::string&
   const auto& bound_live = live_[kind].try_emplace(recorded, live).first->second;
   const auto& bound_recorded = recorded_[kind].try_emplace(live, recorded).first->second;
   return bound_live == live && bound_recorded == recorded;
+}
+
+bool Bindings::bind_epoch(const std::string& group, std::int64_t recorded, std::int64_t live) {
+  if (recorded <= 0 || live <= 0) return recorded == live;
+  auto& epochs = epochs_[group];
+  const auto at = epochs.try_emplace(recorded, live).first;
+  const auto after = std::next(at);
+  const bool above = at == epochs.begin() || std::prev(at)->second < live;
+  const bool below = after == epochs.end() || after->second > live;
+  return at->second == live && above && below;
+}
+
+std::int64_t Bindings::live_epoch(const std::string& group, std::int64_t recorded) const {
+  const auto epochs = epochs_.find(group);
+  if (epochs == epochs_.end()) return recorded;
+  const auto found = epochs->second.find(recorded);
+  return found == epochs->second.end() ? recorded : found->second;
 }
 
 std::string Bindings::live(IdKind kind, const std::string& recorded) const {

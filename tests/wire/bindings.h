@@ -26,7 +26,13 @@ class Bindings {
   /// What to send in place of `recorded`; itself where nothing was learned.
   std::string live(IdKind kind, const std::string& recorded) const;
 
+  /// As bind(), of a group's generations and epochs: these also come in the same order. None up to
+  /// 0, which say something of their own, is another.
+  bool bind_epoch(const std::string& group, std::int64_t recorded, std::int64_t live);
+  std::int64_t live_epoch(const std::string& group, std::int64_t recorded) const;
+
  private:
+  std::map<std::string, std::map<std::int64_t, std::int64_t>> epochs_;  // by group
   std::map<IdKind, std::map<std::string, std::string>> live_;
   std::map<IdKind, std::map<std::string, std::string>> recorded_;
 };

@@ -37,10 +37,14 @@ const std::set<std::string_view> ignored_fields{
 const std::set<std::string_view> presence_fields{"leaderEpoch", "currentLeaderEpoch",
                                                  "errorMessage", "batchIndexErrorMessage"};
 
+/// Count how often a group was assigned anew.
+const std::set<std::string_view> epoch_fields{"generationId", "memberEpoch", "groupEpoch",
+                                              "assignmentEpoch"};
+
 /// Resources that only features have which are not served yet, or that are of Kafka's process.
 constexpr std::int64_t broker_logger = 8;
 constexpr std::int64_t client_metrics = 16;
-constexpr std::int64_t group = 32;
+constexpr std::int64_t consumer_group = 32;
 
 /// What pairs the elements of an array: the first that all of them have.
 constexpr std::array<std::string_view, 11> key_fields{
@@ -100,7 +104,11 @@ json::value opened(const json::value& field) {
 
 class Comparison {
  public:
-  Comparison(const Event& request, Bindings& bindings) : request_(request), bindings_(bindings) {}
+  Comparison(const Event& request, Bindings& bindings) : request_(request), bindings_(bindings) {
+    const auto body = request.body();
+    const auto* group = body ? body->if_contains("groupId") : nullptr;
+    if (group && group->is_string()) group_ = group->as_string();
+  }
 
   void compare_answer(const json::object& recorded, const json::object& live) {
     if (was_starting(recorded) && error_code(live) == 0) return;
@@ -111,6 +119,7 @@ class Comparison {
 
  private:
   void compare(const json::object& recorded, const json::object& live, const std::string& path) {
+    if (const auto* group = recorded.if_contains("groupId")) group_ = text_of(*group);
     for (const auto& [name, value] : recorded) {
       const auto* other = live.if_contains(name);
       compare_field(name, value, other ? *other : json::value("(missing)"),
@@ -140,6 +149,12 @@ class Comparison {
     const auto kind = Bindings::kind_of(name);
     if (kind && !(name == "leader" && recorded.is_number())) {
       if (!bindings_.bind(*kind, text_of(recorded), text_of(live))) differs(path, recorded, live);
+      return;
+    }
+    if (epoch_fields.contains(name) && recorded.is_int64() && live.is_int64()) {
+      if (!bindings_.bind_epoch(group_, recorded.as_int64(), live.as_int64())) {
+        differs(path, recorded, live);
+      }
       return;
     }
     if (name == "configSource" || name == "source") {
@@ -180,11 +195,26 @@ class Comparison {
     }
     const auto both = std::min(recorded.size(), live.size());
     for (std::size_t at = 0; at < both; ++at) {
-      compare_value(recorded[at], live[at], path + "[" + std::to_string(at) + "]");
+      compare_value(recorded[at], same_member(recorded[at], live, at),
+                    path + "[" + std::to_string(at) + "]");
     }
     if (recorded.size() != live.size()) {
       differs(path + " (elements)", recorded.size(), live.size());
     }
+  }
+
+  /// The element of `live` whose member stands for that of `recorded`; else that at its place.
+  const json::value& same_member(const json::value& recorded, const json::array& live,
+                                 std::size_t place) const {
+    const auto id_of = [](const json::value& element) {
+      const auto* object = element.if_object();
+      const auto* id = object ? object->if_contains("memberId") : nullptr;
+      return id ? text_of(*id) : std::string();
+    };
+    const auto wanted = bindings_.live(IdKind::member, id_of(recorded));
+    const auto found = std::ranges::find_if(
+        live, [&](const json::value& element) { return id_of(element) == wanted; });
+    return wanted.empty() || found == live.end() ? live[place] : *found;
   }
 
   static std::optional<std::string_view> common_key(const json::array& a, const json::array& b) {
@@ -229,8 +259,11 @@ class Comparison {
     if (const auto* type = element.if_contains("resourceType")) {
       const auto number = type->as_int64();
       const auto name = text_of(element.at("resourceName"));
-      return number == broker_logger || number == client_metrics || number == group ||
+      return number == broker_logger || number == client_metrics || number == consumer_group ||
              name.starts_with("__");
+    }
+    if (const auto* type = element.if_contains("groupType")) {
+      return text_of(*type) == "share" || text_of(*type) == "streams";
     }
     const auto* internal = element.if_contains("isInternal");
     return internal && *internal == json::value(true);
@@ -271,6 +304,7 @@ class Comparison {
 
   const Event& request_;
   Bindings& bindings_;
+  std::string group_;  // that the answer, or the part of it, is about
   std::vector<Difference> differences_;
 };
 

@@ -122,7 +122,7 @@ Result<> write_records(Link& link, const TopicPartition& partition, const Partit
 Result<Bindings> establish(const FirstState& state, const Address& broker,
                            const ServedApis& served) {
   Bindings bindings;
-  if (state.topics.empty()) return bindings;
+  if (state.topics.empty() && state.groups.empty() && state.named_groups.empty()) return bindings;
   for (const auto api : {kafka::ApiKey::create_topics, kafka::ApiKey::produce}) {
     if (!served.contains(static_cast<std::int16_t>(api))) {
       return Error{Errc::unsupported, "the broker does not offer to create topics and to produce"};
@@ -134,6 +134,9 @@ Result<Bindings> establish(const FirstState& state, const Address& broker,
     for (const auto& [index, partition] : topic.partitions) {
       MR_CHECK(write_records(*link, {name, index}, partition));
     }
+  }
+  if (served.contains(static_cast<std::int16_t>(kafka::ApiKey::offset_commit))) {
+    MR_CHECK(establish_groups(state, *link));
   }
   return bindings;
 }

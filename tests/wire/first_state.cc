@@ -56,7 +56,11 @@ class FirstStateReader {
       if (event.kind != Event::Kind::answer || !event.partner || !event.readable) continue;
       const auto request = session.events[*event.partner].body();
       const auto answer = event.body();
-      if (request && answer) use(static_cast<ApiKey>(event.key), *request, *answer);
+      if (!request || !answer) continue;
+      if (auto group = text(*request, "groupId"); !group.empty()) {
+        state_.named_groups.insert(std::move(group));
+      }
+      use(static_cast<ApiKey>(event.key), *request, *answer);
     }
     for (const auto& [topics_name, value] : broker_settings_) {
       const auto found = brokers_names_.find(topics_name);
@@ -84,6 +88,11 @@ class FirstStateReader {
       case ApiKey::list_offsets: return use_offsets(request, answer);
       case ApiKey::delete_records: return use_deleted(answer);
       case ApiKey::describe_configs: return use_described(answer);
+      case ApiKey::list_groups: return use_groups(answer);
+      case ApiKey::offset_fetch: return use_group_offsets(request, answer);
+      case ApiKey::offset_commit: return use_commit(request, answer);
+      case ApiKey::join_group:
+      case ApiKey::consumer_group_heartbeat: own_groups_.insert(text(request, "groupId")); return;
       default: return;
     }
   }
@@ -95,7 +104,10 @@ class FirstStateReader {
     for (const auto* topic : objects(answer, "topics")) {
       const auto name = text(*topic, "name");
       const auto* internal = topic->if_contains("isInternal");
-      if (internal && *internal == json::value(true)) continue;
+      if (internal && *internal == json::value(true)) {
+        use_internal(name, objects(*topic, "partitions").size());
+        continue;
+      }
       if (!is(*topic, ErrorCode::none)) {
         made_here_.insert(name);
         continue;
@@ -105,6 +117,11 @@ class FirstStateReader {
         at(name, integer(*partition, "partitionIndex", 0));
       }
     }
+  }
+
+  void use_internal(const std::string& name, std::size_t partitions) {
+    if (name != "__consumer_offsets" || partitions == 0) return;
+    state_.settings["offsets.topic.num.partitions"] = std::to_string(partitions);
   }
 
   void use_created(Answer answer) {
@@ -205,6 +222,59 @@ class FirstStateReader {
     }
   }
 
+  void use_groups(Answer answer) {
+    for (const auto* group : objects(answer, "groups")) {
+      const auto name = text(*group, "groupId");
+      if (own_groups_.contains(name)) continue;
+      auto type = text(*group, "groupType");
+      if (type != "classic" && type != "consumer") continue;
+      auto& state = state_.groups[name];
+      state.type = std::move(type);
+      state.protocol_type = text(*group, "protocolType");
+    }
+  }
+
+  void use_group_offsets(const json::object& request, Answer answer) {
+    use_group_topics(text(request, "groupId"), answer);
+    for (const auto* group : objects(answer, "groups")) {
+      use_group_topics(text(*group, "groupId"), *group);
+    }
+  }
+
+  void use_group_topics(const std::string& group, const json::object& in) {
+    if (own_groups_.contains(group)) return;
+    for (const auto* topic : objects(in, "topics")) {
+      const auto name = name_of_topic(*topic);
+      for (const auto* partition : objects(*topic, "partitions")) {
+        const auto index = integer(*partition, "partitionIndex", 0);
+        const auto offset = integer(*partition, "committedOffset", -1);
+        auto* log = offset < 0 ? nullptr : at(name, index);
+        if (!log) continue;
+        log->end = std::max(log->end, offset);
+        state_.groups[group].committed[{name, static_cast<std::int32_t>(index)}] = {
+            offset, static_cast<std::int32_t>(integer(*partition, "committedLeaderEpoch", -1)),
+            text(*partition, "metadata")};
+      }
+    }
+  }
+
+  /// What could be committed for was there.
+  void use_commit(const json::object& request, Answer answer) {
+    const auto group = text(request, "groupId");
+    const bool is_first = own_groups_.insert(group).second;
+    for (const auto* topic : objects(answer, "topics")) {
+      for (const auto* partition : objects(*topic, "partitions")) {
+        if (is(*partition, ErrorCode::none)) {
+          at(name_of_topic(*topic), integer(*partition, "partitionIndex", 0));
+        }
+        // A group that is not there has no generation either, and that is the error then.
+        if (is_first && is(*partition, ErrorCode::unknown_member_id)) {
+          state_.groups.try_emplace(group, "classic", "consumer");
+        }
+      }
+    }
+  }
+
   void use_described(Answer answer) {
     constexpr std::int64_t of_topic = 2;
     for (const auto* resource : objects(answer, "results")) {
@@ -256,6 +326,7 @@ class FirstStateReader {
   FirstState state_;
   std::map<std::string, std::string> names_;  // by topic id
   std::set<std::string> made_here_;
+  std::set<std::string> own_groups_;                    // that the session's clients were in
   std::map<std::string, std::string> broker_settings_;  // by the topic's name for them
   std::map<std::string, std::string> brokers_names_;
   std::map<TopicPartition, std::int64_t> ends_;  // where the session's first write came to stand

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,17 +36,36 @@ struct TopicState {
   std::map<std::string, std::string> settings;
 };
 
+struct CommittedState {
+  std::int64_t offset = -1;
+  std::int32_t leader_epoch = -1;
+  std::string metadata;
+};
+
+/// A group that nobody is a member of any more.
+struct GroupState {
+  std::string type;           ///< "classic" or "consumer"; "" where no answer tells it
+  std::string protocol_type;  ///< "" where nobody ever was
+  std::map<TopicPartition, CommittedState> committed;
+};
+
 struct FirstState {
   std::int32_t broker_id = 1;
   std::map<std::string, std::string> settings;  ///< of the broker
   std::map<std::string, TopicState> topics;
+  std::map<std::string, GroupState> groups;
+  std::set<std::string> named_groups;  ///< that requests are about: their coordinators serve
 };
 
 FirstState read_first_state(const Session& session);
 
-/// Creates the topics and writes their records; the topics' ids are the first that are bound.
+/// Creates the topics, writes their records, and lets groups come and go; the topics' ids are the
+/// first that are bound.
 /// Errc::unsupported where the broker cannot be told.
 Result<Bindings> establish(const FirstState& state, const Address& broker,
                            const ServedApis& served);
+
+/// The part of it for groups.
+Result<> establish_groups(const FirstState& state, Link& link);
 
 }  // namespace millrace::wire

@@ -29,7 +29,8 @@ Result<Outcome> replay_file(const std::string& path, const Options& options) {
   std::unique_ptr<BrokerProcess> process;
   if (!options.broker) {
     std::vector<std::string> settings{"broker.id=" + std::to_string(state.broker_id),
-                                      "log.level=warning", "log.levels.broker=info"};
+                                      "log.level=warning", "log.levels.broker=info",
+                                      "defaults.\"group.initial.rebalance.delay.ms\"=0"};
     for (const auto& [name, value] : state.settings) {
       settings.push_back("defaults.\"" + name + "\"=" + value);
     }

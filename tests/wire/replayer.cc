@@ -98,6 +98,7 @@ class Replay {
   /// "" for a request that is to be sent.
   std::string why_skipped(const Event& request) const {
     if (request.raw) return offered(ApiKey::sasl_handshake, 0) ? "" : "no SASL yet";
+    if (wants_missing_coordinator(request)) return "nobody coordinates this yet";
     if (offered(static_cast<ApiKey>(request.key), request.version)) {
       if (request.partner || request.readable) return "";
       // Kafka refused it: for its version, which is no test of ours where we know it, or for bytes
@@ -107,6 +108,18 @@ class Replay {
     if (!request.partner && !request.readable) return "";
     if (request.key == static_cast<std::int16_t>(ApiKey::api_versions)) return "";
     return "the API, or this version of it, is not served";
+  }
+
+  /// Of transactions or of share groups, whose own APIs are not served.
+  bool wants_missing_coordinator(const Event& request) const {
+    if (request.key != static_cast<std::int16_t>(ApiKey::find_coordinator)) return false;
+    const auto body = request.body();
+    const auto* type = body ? body->if_contains("keyType") : nullptr;
+    if (!type) return false;
+    return (*type == json::value(1) &&
+            !served_.contains(static_cast<std::int16_t>(ApiKey::end_txn))) ||
+           (*type == json::value(2) &&
+            !served_.contains(static_cast<std::int16_t>(ApiKey::share_group_heartbeat)));
   }
 
   bool offered(ApiKey key, std::int16_t version) const {

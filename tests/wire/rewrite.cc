@@ -45,6 +45,12 @@ class Replacer {
 
   template <class Struct>
   void replace(Struct& in) {
+    if constexpr (requires { std::string(in.group_id); }) group_ = in.group_id;
+    if constexpr (requires { in.generation_id; }) epoch(in.generation_id);
+    if constexpr (requires { in.generation_id_or_member_epoch; }) {
+      epoch(in.generation_id_or_member_epoch);
+    }
+    if constexpr (requires { in.member_epoch; }) epoch(in.member_epoch);
     if constexpr (requires { in.topic_id; }) id(IdKind::topic, in.topic_id);
     if constexpr (requires { in.producer_id; }) id(IdKind::producer, in.producer_id);
     if constexpr (requires { in.session_id; }) id(IdKind::fetch_session, in.session_id);
@@ -55,6 +61,7 @@ class Replacer {
     }
     if constexpr (requires { in.topics; }) each(in.topics);
     if constexpr (requires { in.topic_data; }) each(in.topic_data);
+    if constexpr (requires { in.topic_partitions; }) each(in.topic_partitions);
     if constexpr (requires { in.forgotten_topics_data; }) each(in.forgotten_topics_data);
     if constexpr (requires { in.groups; }) each(in.groups);
     if constexpr (requires { in.members; }) each(in.members);
@@ -76,6 +83,9 @@ class Replacer {
     if (elements) each(*elements);
   }
 
+  void epoch(std::int32_t& value) {
+    value = static_cast<std::int32_t>(bindings_.live_epoch(group_, value));
+  }
   void id(IdKind kind, Uuid& value) {
     if (const auto live = parse_uuid(bindings_.live(kind, to_string(value)))) value = *live;
   }
@@ -125,6 +135,7 @@ class Replacer {
 
   const Bindings& bindings_;
   const bool too_new_;
+  std::string group_;  // whose generations and epochs these are
   std::deque<std::string> kept_;
 };
 
