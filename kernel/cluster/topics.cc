@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <utility>
 
 #include "kernel/cluster/znodes.h"
 #include "kernel/partition/topic_config.h"
@@ -186,6 +188,47 @@ std::optional<TopicRefusal> check_growth(const TopicGrowth& wanted, const TopicS
   return std::nullopt;
 }
 
+Write state_write(const TopicState& topic, std::size_t partition, std::int32_t controller_epoch) {
+  const auto key = znodes::partition_state(topic.name, static_cast<std::int32_t>(partition));
+  return {.key = key,
+          .value = znodes::encode_partition_state(topic.partitions[partition], controller_epoch)};
+}
+
+std::size_t bytes_of(const std::vector<Write>& writes) {
+  std::size_t bytes = 0;
+  for (const auto& write : writes) bytes += commit_bytes_of(write);
+  return bytes;
+}
+
+/// Commits of a size that every backend takes, in the given order.
+Task<> commit_in_parts(Coordination& coordination, std::vector<Write> writes) {
+  std::vector<Write> part;
+  std::size_t bytes = 0;
+  for (auto& write : writes) {
+    const auto more = commit_bytes_of(write);
+    if (!part.empty() && bytes + more > commit_bytes_max) {
+      MR_CO_CHECK(co_await coordination.commit(std::exchange(part, {})));
+      bytes = 0;
+    }
+    bytes += more;
+    part.push_back(std::move(write));
+  }
+  if (!part.empty()) MR_CO_CHECK(co_await coordination.commit(std::move(part)));
+  co_return {};
+}
+
+/// All at once where that is possible. Else `states` first, in parts, and then `topic`: what has
+/// states and no key of its own is no topic, so it is there or grown with that last commit.
+Task<> commit_topic_last(Coordination& coordination, std::vector<Write> states,
+                         std::vector<Write> topic) {
+  if (bytes_of(states) + bytes_of(topic) > commit_bytes_max) {
+    MR_CO_CHECK(co_await commit_in_parts(coordination, std::exchange(states, {})));
+  }
+  std::ranges::move(states, std::back_inserter(topic));
+  MR_CO_CHECK(co_await coordination.commit(std::move(topic)));
+  co_return {};
+}
+
 std::optional<TopicRefusal> take_configs(const NewTopic& wanted,
                                          const std::map<std::string, std::string>& defaults,
                                          TopicState& topic) {
@@ -228,8 +271,11 @@ Task<std::vector<TopicState>> read_topics(Coordination& coordination) {
   std::vector<TopicState> topics;
   MR_CO_TRY(const auto names, co_await coordination.list(std::string(znodes::topics)));
   for (const auto& name : names) {
-    MR_CO_TRY(const auto node, co_await coordination.get(znodes::topic(name)));
-    MR_CO_TRY(auto topic, znodes::decode_topic(name, node.value));
+    const auto node = co_await coordination.get(znodes::topic(name));
+    // States of a topic whose making did not come to its end, or something that is nobody's.
+    if (!node && node.error().code == Errc::not_found) continue;
+    if (!node) co_return node.error();
+    MR_CO_TRY(auto topic, znodes::decode_topic(name, node->value));
     for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
       const auto key = znodes::partition_state(name, static_cast<std::int32_t>(at));
       MR_CO_TRY(const auto state, co_await coordination.get(key));
@@ -284,15 +330,13 @@ Planned plan_growth(const TopicGrowth& wanted, const ClusterState& cluster) {
 
 Task<> write_growth(Coordination& coordination, TopicState topic, std::int32_t first,
                     std::int32_t controller_epoch) {
-  std::vector<Write> writes;
-  writes.push_back({.key = znodes::topic(topic.name), .value = znodes::encode_topic(topic)});
+  std::vector<Write> states;
   for (auto at = static_cast<std::size_t>(first); at < topic.partitions.size(); ++at) {
-    writes.push_back(
-        {.key = znodes::partition_state(topic.name, static_cast<std::int32_t>(at)),
-         .value = znodes::encode_partition_state(topic.partitions[at], controller_epoch)});
+    states.push_back(state_write(topic, at, controller_epoch));
   }
-  MR_CO_CHECK(co_await coordination.commit(std::move(writes)));
-  co_return {};
+  std::vector<Write> grown;
+  grown.push_back({.key = znodes::topic(topic.name), .value = znodes::encode_topic(topic)});
+  co_return co_await commit_topic_last(coordination, std::move(states), std::move(grown));
 }
 
 Task<> undo_growth(Coordination& coordination, TopicState before, std::int32_t partitions) {
@@ -301,39 +345,47 @@ Task<> undo_growth(Coordination& coordination, TopicState before, std::int32_t p
   for (auto at = static_cast<std::int32_t>(before.partitions.size()); at < partitions; ++at) {
     writes.push_back({.key = znodes::partition_state(before.name, at)});
   }
-  MR_CO_CHECK(co_await coordination.commit(std::move(writes)));
-  co_return {};
+  co_return co_await commit_in_parts(coordination, std::move(writes));
 }
 
 Task<> write_topic(Coordination& coordination, TopicState topic, std::int32_t controller_epoch) {
-  std::vector<Write> writes;
-  writes.push_back(
-      {.key = znodes::topic_config(topic.name), .value = znodes::encode_configs(topic.configs)});
-  writes.push_back({.key = znodes::topic(topic.name),
-                    .value = znodes::encode_topic(topic),
-                    .expected = must_not_exist});
+  std::vector<Write> states;
   for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
-    const auto key = znodes::partition_state(topic.name, static_cast<std::int32_t>(at));
-    writes.push_back(
-        {.key = key,
-         .value = znodes::encode_partition_state(topic.partitions[at], controller_epoch)});
+    states.push_back(state_write(topic, at, controller_epoch));
   }
-  MR_CO_CHECK(co_await coordination.commit(std::move(writes)));
-  co_return {};
+  std::vector<Write> made;
+  made.push_back(
+      {.key = znodes::topic_config(topic.name), .value = znodes::encode_configs(topic.configs)});
+  made.push_back({.key = znodes::topic(topic.name),
+                  .value = znodes::encode_topic(topic),
+                  .expected = must_not_exist});
+  if (bytes_of(states) + bytes_of(made) > commit_bytes_max) {
+    // Its states must not be written over those of a topic that is there.
+    const auto found = co_await coordination.get(znodes::topic(topic.name));
+    if (found) co_return Error{Errc::conflict, znodes::topic(topic.name) + " is there already"};
+    if (found.error().code != Errc::not_found) co_return found.error();
+  }
+  co_return co_await commit_topic_last(coordination, std::move(states), std::move(made));
 }
 
 Task<> erase_topic(Coordination& coordination, TopicState topic) {
-  std::vector<Write> writes;
+  std::vector<Write> states;
   for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
-    writes.push_back(
+    states.push_back(
         {.key = znodes::partition_state(topic.name, static_cast<std::int32_t>(at)), .value = {}});
   }
-  writes.push_back({.key = znodes::topic(topic.name), .value = {}});
-  writes.push_back({.key = znodes::topic_config(topic.name), .value = {}});
+  std::vector<Write> rest;
+  rest.push_back({.key = znodes::topic(topic.name), .value = {}});
+  rest.push_back({.key = znodes::topic_config(topic.name), .value = {}});
   auto mark = co_await coordination.get(znodes::delete_topic(topic.name));
-  if (mark) writes.push_back({.key = znodes::delete_topic(topic.name), .value = {}});
-  MR_CO_CHECK(co_await coordination.commit(std::move(writes)));
-  co_return {};
+  if (mark) rest.push_back({.key = znodes::delete_topic(topic.name), .value = {}});
+  if (bytes_of(states) + bytes_of(rest) <= commit_bytes_max) {
+    std::ranges::move(rest, std::back_inserter(states));
+    MR_CO_CHECK(co_await coordination.commit(std::move(states)));
+    co_return {};
+  }
+  MR_CO_CHECK(co_await coordination.commit(std::move(rest)));
+  co_return co_await commit_in_parts(coordination, std::move(states));
 }
 
 }  // namespace millrace::kernel

@@ -45,6 +45,9 @@ Planned plan_topic(const NewTopic& wanted, const ClusterState& cluster,
 /// What a topic would look like with more partitions, or why it may not grow so.
 Planned plan_growth(const TopicGrowth& wanted, const ClusterState& cluster);
 
+// A topic's keys change all or nothing: in one commit, or, where there are too many for one, with
+// the last of several, which is that of the topic's own key.
+
 /// Writes the keys of the partitions from `first` on, and of the topic that now has them, all or
 /// nothing.  [control thread]
 Task<> write_growth(Coordination& coordination, TopicState topic, std::int32_t first,
