@@ -163,8 +163,8 @@ Task<> send_all(std::shared_ptr<Socket> socket, Payload payload) {
   co_return {};
 }
 
-// One receive for each wake-up: whether there is more is asked of the loop, for all sockets at once,
-// and not by a call that may be in vain.
+// One receive for each wake-up: whether there is more is asked of the loop, for all sockets at
+// once, and not by a call that may be in vain.
 Task<std::size_t> receive_some(std::shared_ptr<Socket> socket, MutableBytes space) {
   MR_ASSERT(!space.empty());
   while (true) {
