@@ -60,6 +60,10 @@ class Bench:
         taken[OTHERS] = usage.others_percent(taken["client_cpu_seconds"])
         return taken
 
+    def members(self) -> int:
+        """Of all groups, ten in each."""
+        return max(1, int(1000 * self.scale)) * 10
+
     def messages(self, full: int) -> int:
         return max(1000, int(full * self.scale))
 
@@ -190,6 +194,34 @@ def idle_partitions(bench: Bench) -> Figures:
     return figures
 
 
+def group_heartbeats(mode: str):
+    """What the broker uses once ten thousand members have settled."""
+
+    def run(bench: Bench) -> Figures:
+        topic = bench.make_topic(f"{mode}-members", 10)
+        command = [bench.build / "bin" / "bench-load", f"{mode}-heartbeats",
+                   f"--broker={bench.broker.address}", f"--topic={topic}",
+                   f"--messages={bench.members()}", "--connections=100", "--seconds=15"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as driver:
+            ready = driver.stdout.readline()
+            meter = Meter(bench.pid)
+            told = driver.stdout.readline()
+            usage = meter.stop()
+            errors = driver.stderr.read()
+        if ready != "ready\n" or driver.returncode != 0:
+            raise SystemExit(f"{mode} heartbeats: {errors}\n{bench.broker.log_tail()}")
+        taken = json.loads(told)
+        return {
+            "heartbeats/s": taken["messages"] / taken["seconds"],
+            "broker CPU us/request": 1e6 * usage.broker_cpu_seconds / taken["messages"],
+            "% of a core": 100 * usage.broker_cpu_seconds / usage.seconds,
+            OTHERS: usage.others_percent(taken["client_cpu_seconds"]),
+        }
+
+    return run
+
+
 CASES = [
     Case("idle", idle),
     Case("warm-up", warm_up),
@@ -211,6 +243,8 @@ CASES = [
     Case("small requests, 8 connections, depth 16", small(8, 16)),
     Case("small requests, 1 connection, depth 1", small(1, 1)),
     Case("memory under load", peak),
+    Case("group heartbeats, classic", group_heartbeats("classic")),
+    Case("group heartbeats, consumer", group_heartbeats("consumer")),
     Case("1,000 idle connections", idle_connections),
     Case("1,000 idle partitions", idle_partitions),
 ]

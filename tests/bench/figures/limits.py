@@ -27,6 +27,7 @@ LIMITS = [
     Limit("start", "first answer ms", absolute=200),
     Limit("idle", "resident MiB", absolute=64),
     Limit("memory under load", "peak resident MiB", absolute=256),
+    Limit("group heartbeats", "% of a core", absolute=5),
     Limit("1,000 idle connections", "% of a core", absolute=1),
     Limit("1,000 idle partitions", "% of a core", absolute=1),
 ]

@@ -57,6 +57,12 @@ Figures small_requests(const Load& load);
 /// Whole partitions read over raw sockets, 1 MiB at a time; the records are thrown away.
 Figures raw_fetch(const Load& load);
 
+/// `messages` members in groups of ten over `connections` sockets, each of which says every three
+/// seconds that it lives, for `seconds`. Prints "ready" once all groups have settled.
+Figures classic_heartbeats(const Load& load);
+/// The same by the protocol of KIP-848; the members subscribe to `topic`.
+Figures consumer_heartbeats(const Load& load);
+
 /// Text with numbers in it that compresses about as log lines do; no two stretches of it are the
 /// same.
 std::string make_text(std::size_t bytes);

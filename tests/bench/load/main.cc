@@ -16,8 +16,13 @@ namespace millrace::bench {
 namespace {
 
 const std::map<std::string, std::function<Figures(const Load&)>> modes{
-    {"produce", produce},      {"consume", consume},     {"e2e", end_to_end},
-    {"small", small_requests}, {"raw-fetch", raw_fetch},
+    {"produce", produce},
+    {"consume", consume},
+    {"e2e", end_to_end},
+    {"small", small_requests},
+    {"raw-fetch", raw_fetch},
+    {"classic-heartbeats", classic_heartbeats},
+    {"consumer-heartbeats", consumer_heartbeats},
 };
 
 double cpu_seconds() {
