@@ -56,13 +56,11 @@ NodeStat stat_of(const Stat& stat) noexcept {
 }
 
 const ACL_vector& acl_of(Access access) noexcept {
-  // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): the library takes no const
   static constinit ACL owner_writes[] = {
       {.perms = 31, .id = {.scheme = const_cast<char*>("auth"), .id = const_cast<char*>("")}},
       {.perms = 1,
        .id = {.scheme = const_cast<char*>("world"), .id = const_cast<char*>("anyone")}}};
   static constinit ACL_vector owner_writes_vector{.count = 2, .data = owner_writes};
-  // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
   switch (access) {
     case Access::open: break;
     case Access::owner: return ZOO_CREATOR_ALL_ACL;

@@ -117,7 +117,7 @@ Task<bool> Commits::attempt(std::vector<Op> ops) {
       case Code::not_empty:
       case Code::no_children_of_ephemerals: break;
       case Code::session_over: {
-        auto over = session_->over();
+        auto over = session_->end_as_expired();
         over.detail += "; whether the last commit was done is not known";
         co_return over;
       }

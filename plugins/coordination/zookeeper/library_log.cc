@@ -11,11 +11,9 @@ namespace millrace::zookeeper {
 namespace {
 
 // The library calls back without saying for whom.
-// NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
 constinit std::mutex guard;
 constinit LibraryLog* latest = nullptr;
 constinit std::array<char, 256> error_line{};
-// NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 }  // namespace
 

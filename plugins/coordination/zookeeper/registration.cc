@@ -11,6 +11,8 @@ namespace millrace::zookeeper {
 namespace {
 
 constexpr std::string_view members = "/millrace/members";
+constexpr std::string_view cluster_mark = "/millrace/cluster";
+constexpr std::string_view cluster_file = "/coordination.cluster";
 
 // One folder; it may be there.
 Task<> make_folder(std::shared_ptr<Session> session, std::string path, std::string what) {
@@ -69,6 +71,65 @@ Task<> enter_chroot(std::shared_ptr<Session> session, std::string chroot) {
   MR_CO_CHECK(co_await session->connected());
   session->client().enter(std::move(chroot));
   co_return {};
+}
+
+namespace {
+
+// The mark below the chroot, or "".
+Task<std::string> read_mark(std::shared_ptr<Session> session) {
+  const std::string path(cluster_mark);
+  MR_CO_TRY(auto found,
+            co_await session->ask([&path](Client& client) { return client.read(path); }));
+  if (found.code == Code::ok) co_return std::move(found.value);
+  if (found.code == Code::no_node) co_return std::string();
+  co_return Error{Errc::io, path + ": it cannot be read: " + found.error};
+}
+
+// Makes one; when another broker was faster, its.
+Task<std::string> make_mark(std::shared_ptr<Session> session) {
+  const std::string path(cluster_mark);
+  MR_CO_CHECK(co_await make_folders(session, std::string(parent_of(path)), "its own folder"));
+  const auto mark = to_string(session->environment().random().uuid());
+  MR_CO_TRY(const auto made, co_await session->ask(
+                                 [&](Client& client) { return client.create(path, mark, false); }));
+  if (made.code == Code::ok || made.code == Code::node_exists) {
+    co_return co_await read_mark(std::move(session));
+  }
+  co_return Error{Errc::io, path + ": it cannot be made: " + made.error};
+}
+
+Result<std::string> read_saved(FileSystem& files, const std::string& path) {
+  const auto read = read_file(files, path);
+  if (read) return std::string(read->text());
+  if (read.error().code == Errc::not_found) return std::string();
+  return read.error();
+}
+
+}  // namespace
+
+Task<> check_cluster(std::shared_ptr<Session> session, std::string chroot, std::string folder) {
+  auto& files = session->environment().files();
+  auto& workers = session->environment().workers();
+  const auto path = folder + std::string(cluster_file);
+  auto reading = on_worker(workers, [&files, path] { return read_saved(files, path); });
+  MR_CO_TRY(const auto saved, co_await std::move(reading));
+  MR_CO_TRY(auto mark, co_await read_mark(session));
+  if (!saved.empty() && saved != mark) {
+    co_return Error{Errc::conflict,
+                    "the data in " + folder + " is of the cluster " + saved +
+                        ", and ZooKeeper has " + (mark.empty() ? "none" : "the cluster " + mark) +
+                        " below '" + (chroot.empty() ? "/" : chroot) +
+                        "'; correct coordination.connect, or use another broker.data (or remove " +
+                        path + " if you are sure that the two belong together)"};
+  }
+  if (!saved.empty()) co_return {};
+  if (mark.empty()) {
+    MR_CO_TRY(mark, co_await make_mark(session));
+  }
+  auto saving = on_worker(workers, [&files, path, mark] {
+    return replace_file(files, path, std::as_bytes(std::span(mark)));
+  });
+  co_return co_await std::move(saving);
 }
 
 std::string member_path(std::int32_t broker) {

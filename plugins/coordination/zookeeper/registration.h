@@ -16,6 +16,11 @@ namespace millrace::zookeeper {
 /// Makes the chroot when it is missing, and lets the session's paths be below it.  [control thread]
 Task<> enter_chroot(std::shared_ptr<Session> session, std::string chroot);
 
+/// Holds a data folder and what is below the chroot together: the cluster's mark, made by its first
+/// broker, stands in both. Errc::conflict when they differ, or when the folder has one and the
+/// chroot has none: it is another cluster's, or the chroot is wrong.  [control thread]
+Task<> check_cluster(std::shared_ptr<Session> session, std::string chroot, std::string folder);
+
 /// "/millrace/members/1": ephemeral, so that there is one broker of an id; its value says where.
 std::string member_path(std::int32_t broker);
 

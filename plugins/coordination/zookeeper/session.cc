@@ -123,7 +123,7 @@ Task<> Session::heartbeat() {
       valid_until_ = std::max(valid_until(), until).time_since_epoch().count();
       co_return {};
     }
-    if (answer.code == Code::session_over) co_return over();
+    if (answer.code == Code::session_over) co_return end_as_expired();
     if (answer.code != Code::connection_lost) {
       co_return Error{Errc::io, "ZooKeeper answers a sync with: " + answer.error};
     }
@@ -134,15 +134,7 @@ Task<> Session::heartbeat() {
 void Session::on_connection(Connection now) {
   if (over_) return;
   switch (now) {
-    case Connection::expired:
-      // Of one that was to be resumed it is no news.
-      if (was_connected_) {
-        log_.error("ZooKeeper has ended our session",
-                   {{"session", to_string(id_)},
-                    {"lease_left_ms", ms_of(valid_until() - environment_.control().now())}});
-      }
-      end("the session " + to_string(id_) + " has expired");
-      return;
+    case Connection::expired: static_cast<void>(end_as_expired()); return;
     case Connection::refused:
       log_.error("ZooKeeper refuses our authentication");
       end("ZooKeeper refuses the authentication; correct coordination.digest");
@@ -178,6 +170,18 @@ void Session::end(std::string why) {
   why_over_ = std::move(why);
   changed_.notify_all();
   if (listener_) listener_->on_end();
+}
+
+Error Session::end_as_expired() {
+  if (over_) return over();
+  // Of one that was to be resumed it is no news.
+  if (was_connected_) {
+    log_.error("ZooKeeper has ended our session",
+               {{"session", to_string(id_)},
+                {"lease_left_ms", ms_of(valid_until() - environment_.control().now())}});
+  }
+  end("the session " + to_string(id_) + " has expired");
+  return over();
 }
 
 Error Session::over() const {

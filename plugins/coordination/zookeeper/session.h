@@ -58,7 +58,7 @@ class Session final : public ClientEvents, public std::enable_shared_from_this<S
       MR_CO_CHECK(co_await connected());
       auto asked = begin(*client_);
       MR_CO_TRY(auto answer, co_await asked);
-      if (answer.code == Code::session_over) co_return over();
+      if (answer.code == Code::session_over) co_return end_as_expired();
       if (answer.code != Code::connection_lost) co_return std::move(answer);
       MR_CO_CHECK(co_await sleep(retry_pause));
     }
@@ -76,7 +76,7 @@ class Session final : public ClientEvents, public std::enable_shared_from_this<S
       for (auto at = answers.size(); at < end; ++at) asked.push_back(begin(*client_, paths[at]));
       for (auto& one : asked) {
         MR_CO_TRY(auto answer, co_await one);
-        if (answer.code == Code::session_over) co_return over();
+        if (answer.code == Code::session_over) co_return end_as_expired();
         if (answer.code == Code::connection_lost) {
           MR_CO_CHECK(co_await sleep(retry_pause));
           break;
@@ -94,6 +94,9 @@ class Session final : public ClientEvents, public std::enable_shared_from_this<S
   bool is_over() const noexcept { return over_; }
   /// Why nothing can be asked any more.
   Error over() const;
+  /// For an answer that says so. The connection may outlive its session, when that was ended over
+  /// another one, and then no event tells.
+  Error end_as_expired();
   Task<> wait_for_end();
 
   const SessionId& id() const noexcept { return id_; }

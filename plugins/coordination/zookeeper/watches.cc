@@ -62,7 +62,7 @@ Task<> WatchedTree::read_some(std::vector<std::string> paths) {
     MR_CO_TRY(auto second, co_await children);
     for (const auto* answer : {&first, &second}) {
       if (answer->code == Code::ok || answer->code == Code::no_node) continue;
-      if (answer->code == Code::session_over) co_return session_->over();
+      if (answer->code == Code::session_over) co_return session_->end_as_expired();
       const auto code = answer->code == Code::connection_lost ? Errc::closed : Errc::io;
       ended = Error{code, prefix_ + ": ZooKeeper says: " + answer->error};
     }

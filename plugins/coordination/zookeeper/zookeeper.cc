@@ -111,6 +111,7 @@ Task<std::unique_ptr<Lease>> ZooKeeper::join(Member self) {
   MR_CO_TRY(auto session, co_await open(std::nullopt, deadline));
   joined_.session = session;
   MR_CO_CHECK(co_await enter_chroot(session, settings_.connect.chroot));
+  MR_CO_CHECK(co_await check_cluster(session, settings_.connect.chroot, settings_.data));
   const auto id = session->id();
   auto saving = on_worker(environment_.workers(), [this, id] {
     return SavedSession(environment_.files(), settings_.data).save(id);

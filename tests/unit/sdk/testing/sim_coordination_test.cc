@@ -24,7 +24,7 @@ struct SimCoordinationTest : ::testing::Test {
       lease = *std::move(joined);
       return {};
     }
-    Result<std::vector<Version>> write(Write wanted) {
+    Result<std::vector<Version>> write(const Write& wanted) {
       return test.world.run(node.control(),
                             [this, wanted] { return coordination->commit({wanted}); });
     }

@@ -1,12 +1,13 @@
 // One broker's coordination on a real ZooKeeper, in the test's thread.
 #pragma once
 
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <millrace/testing/kept_log.h>
 
@@ -92,6 +93,11 @@ class BrokerStandIn {
   }
 
   PumpedShard& control() { return environment.control(); }
+  std::string log_text() const {
+    std::string text;
+    for (const auto& line : log.lines()) text += line + '\n';
+    return text;
+  }
   template <class T>
   Result<T> run(Task<T> task) {
     return wait_for(millrace::start(control(), std::move(task)));

@@ -2,14 +2,14 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <spawn.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <random>
@@ -22,7 +22,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr auto start_wait_max = std::chrono::seconds(60);
-constexpr auto look_again_ms = 50;
+constexpr long look_again_ns = 50'000'000;
 
 sockaddr_in loopback(std::uint16_t port) {
   sockaddr_in address{};
@@ -133,7 +133,7 @@ Result<> ZooKeeperServer::wait_until_serving() {
     }
     // The pause between two looks: the time in which the process may end.
     siginfo_t info{};
-    const timespec pause{.tv_sec = 0, .tv_nsec = look_again_ms * 1'000'000};
+    const timespec pause{.tv_sec = 0, .tv_nsec = look_again_ns};
     sigset_t none;
     sigemptyset(&none);
     ::sigtimedwait(&none, &info, &pause);

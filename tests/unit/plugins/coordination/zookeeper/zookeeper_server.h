@@ -41,6 +41,7 @@ class ZooKeeperServer {
   void pause() const;
   void go_on() const;
 
+  std::uint16_t port() const { return ensemble_[number_].client_port; }
   std::string address() const;
   /// The answer to one of its four letter commands; "" when nobody answers.
   std::string ask(const std::string& command) const;

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "broker_stand_in.h"
-#include "plugins/coordination/zookeeper/registration.h"
+#include "cutting_proxy.h"
 
 namespace millrace::zookeeper {
 namespace {
@@ -78,6 +78,30 @@ TEST(ZooKeeperTest, RefusesASecondBrokerOfTheSameId) {
   second.begin();
   first.end();
   EXPECT_TRUE(second.join()) << "the id is free again";
+}
+
+TEST(ZooKeeperTest, RefusesTheFolderOfAnotherClusterAndAChrootThatHasNone) {
+  auto& server = shared_server();
+  const auto ours = fresh_chroot();
+  const auto others = fresh_chroot();
+  BrokerStandIn broker(server.address(), ours);
+  ASSERT_TRUE(broker.join());
+  broker.end();
+  BrokerStandIn other(server.address(), others);
+  ASSERT_TRUE(other.join());
+  other.end();
+  for (const auto& chroot : {others, fresh_chroot()}) {
+    broker.settings.connect.chroot = chroot;
+    broker.begin();
+    const auto joined = broker.join();
+    ASSERT_FALSE(joined);
+    EXPECT_EQ(joined.error().code, Errc::conflict);
+    EXPECT_TRUE(joined.error().detail.contains(broker.folder.path())) << joined.error().detail;
+    EXPECT_TRUE(joined.error().detail.contains(chroot)) << joined.error().detail;
+  }
+  broker.settings.connect.chroot = ours;
+  broker.begin();
+  EXPECT_TRUE(broker.join());
 }
 
 TEST(ZooKeeperTest, RefusesACommitThatIsTooLargeForOnePacketAndTakesOneThatIsNot) {
@@ -189,35 +213,41 @@ TEST(ZooKeeperTest, SeesEveryStateThatAnotherLeavesBehind) {
   }
 }
 
-TEST(ZooKeeperTest, ASessionThatOthersEndIsLost) {
+TEST(ZooKeeperTest, ASessionThatExpiresWhileItIsCutOffIsLost) {
   auto& server = shared_server();
   const auto chroot = fresh_chroot();
-  BrokerStandIn broker(server.address(), chroot);
+  CuttingProxy proxy(server.port());
+  BrokerStandIn broker(proxy.address(), chroot);
+  BrokerStandIn other(server.address(), chroot, 2);
   ASSERT_TRUE(broker.join());
+  ASSERT_TRUE(other.join());
   const auto epoch = broker.lease->epoch();
-  ASSERT_TRUE(broker.commit({{.key = "/here", .value = "1", .ephemeral = true}}));
+  ASSERT_TRUE(broker.commit({{.key = "/ids/1", .value = "here", .ephemeral = true}}));
   auto lost = millrace::start(broker.control(), broker.lease->lost());
   auto waiting = millrace::start(
       broker.control(), broker.zookeeper->next_change("/x", *broker.next_change("/x", {})));
+  const auto seen = other.next_change("/ids", {});
+  ASSERT_TRUE(seen);
+
+  proxy.cut();
+  auto in_doubt =
+      millrace::start(broker.control(), broker.zookeeper->commit({{.key = "/a", .value = "x"}}));
+  ASSERT_TRUE(other.next_change("/ids", *seen)) << "the others see that it is gone";
+  EXPECT_EQ(other.get("/ids/1").error().code, Errc::not_found);
   broker.control().drain();
-  EXPECT_FALSE(lost.is_ready());
+  EXPECT_LT(broker.lease->valid_until(), broker.control().now()) << "it stopped before that";
+  EXPECT_FALSE(lost.is_ready()) << "nobody can tell it";
+  EXPECT_FALSE(in_doubt.is_ready());
+  proxy.heal();
 
-  const auto saved = SavedSession(Outside::get().files(), broker.folder.path()).load();
-  ASSERT_TRUE(saved);
-  auto thief = std::make_shared<Session>(broker.environment, Log(broker.log, "thief"));
-  const auto deadline = broker.control().now() + seconds(20);
-  ASSERT_TRUE(broker.run(thief->open(
-      {.servers = server.address(), .session_timeout = seconds(2), .digest = {}, .resume = saved},
-      deadline)));
-  ASSERT_TRUE(broker.run(thief->close()));
-
-  EXPECT_TRUE(broker.wait_for(std::move(lost)));
+  ASSERT_TRUE(broker.wait_for(std::move(lost))) << broker.log_text();
   EXPECT_EQ(broker.wait_for(std::move(waiting)).error().code, Errc::fenced);
-  EXPECT_EQ(broker.put("/a", "x").error().code, Errc::fenced);
-  EXPECT_EQ(broker.get("/a").error().code, Errc::fenced);
+  EXPECT_EQ(broker.wait_for(std::move(in_doubt)).error().code, Errc::fenced);
+  const auto read = broker.get("/a");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, Errc::fenced);
   ASSERT_TRUE(broker.join());
   EXPECT_GT(broker.lease->epoch(), epoch);
-  EXPECT_EQ(broker.get("/here").error().code, Errc::not_found);
   EXPECT_TRUE(broker.put("/a", "x"));
 }
 
