@@ -130,8 +130,13 @@ Task<ListOffsetsAnswer> FakeBroker::list_offsets(Session&, ListOffsetsRequest re
     auto& found = answer.topics.emplace_back(topic.topic);
     for (const auto& query : topic.partitions) {
       const bool earliest = query.timestamp == static_cast<std::int64_t>(OffsetSpec::earliest);
-      found.partitions.push_back(
-          {.partition = query.partition, .offset = Offset{earliest ? 10 : 30}});
+      auto& partition = found.partitions.emplace_back();
+      partition.partition = query.partition;
+      if (topics.contains(topic.topic)) {
+        partition.offset = Offset{earliest ? 10 : 30};
+      } else {
+        partition.error = ErrorCode::unknown_topic_or_partition;
+      }
     }
   }
   co_return answer;
