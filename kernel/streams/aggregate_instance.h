@@ -58,7 +58,7 @@ class AggregateInstance final : public std::enable_shared_from_this<AggregateIns
   AggregateInstance(AggregateHost& host, AggregateOwner& owner,
                     std::shared_ptr<Partition> partition, TopicPartition subject,
                     std::unique_ptr<PartitionAggregate> aggregate);
-  ~AggregateInstance();
+  ~AggregateInstance() override;
 
   // ---- load ----
 

@@ -32,13 +32,13 @@ class AggregateRouter final : public Aggregates {
   Task<> close();
 
   // Aggregates
-  Call<AggregateAnswer> command(std::string_view aggregate, std::string_view key,
+  Call<AggregateAnswer> command(std::string_view name, std::string_view key,
                                 std::unique_ptr<Message> body) override;
-  Task<AggregateAnswer> query(std::string_view aggregate, std::string_view key,
+  Task<AggregateAnswer> query(std::string_view name, std::string_view key,
                               std::unique_ptr<Message> question) override;
   Task<std::vector<AggregateAnswer>> query_all(
-      std::string_view aggregate, std::function<std::unique_ptr<Message>()> make) override;
-  Task<AggregateHome> home(std::string_view aggregate, std::string_view key) override;
+      std::string_view name, std::function<std::unique_ptr<Message>()> make) override;
+  Task<AggregateHome> home(std::string_view name, std::string_view key) override;
 
  private:
   /// Where a key lives, or why that cannot be said.

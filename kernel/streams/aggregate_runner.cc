@@ -151,7 +151,7 @@ Task<> AggregateRunner::load(std::shared_ptr<AggregateRunner> self) {
     if (loaded) (*loaded)->drop(ErrorCode::not_coordinator, "");
     co_return {};
   }
-  Result<> served = loaded ? Result<>() : std::move(loaded).error();
+  Result<> served = loaded ? Result<>() : Result<>(loaded.error());
   if (served) {
     instance_ = *loaded;
     state_ = State::serving;

@@ -23,7 +23,7 @@ class Asker {
     return *this;
   }
   ~Asker() {
-    if (!resolver_ || home_->is_current()) return;
+    if (!home_ || !resolver_ || home_->is_current()) return;
     home_->post([dropped = std::move(resolver_)] {});
   }
 

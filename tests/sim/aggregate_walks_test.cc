@@ -21,11 +21,11 @@ std::vector<std::string> markers(SimAggregates& sim, const std::string& topic,
                                  std::int32_t partition) {
   std::vector<std::string> found;
   auto& owner = sim.broker().broker().partitions().owner_of(topic, partition);
-  const auto log = sim.world().run(owner.shard(), [&]() -> Task<Payload> {
-    const auto at = owner.find(topic, partition);
-    if (!at) co_return Error{Errc::not_found, "not here"};
-    co_return co_await at->read_own(at->offsets().log_start, 1 << 20);
-  });
+  const auto at = owner.find(topic, partition);
+  EXPECT_TRUE(at);
+  if (!at) return found;
+  const auto log = sim.world().run(
+      owner.shard(), [&at] { return at->read_own(at->offsets().log_start, 1 << 20); });
   EXPECT_TRUE(log);
   if (!log) return found;
   EXPECT_TRUE(kernel::for_each_batch(*log, [&](const kernel::FoundBatch& batch) {

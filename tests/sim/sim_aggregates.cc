@@ -49,6 +49,18 @@ Task<> query_into(Aggregates& aggregates, std::string aggregate, std::string key
   co_return {};
 }
 
+Task<> create(Broker& broker, std::string topic, std::int32_t partitions) {
+  auto session = broker.open_session({});
+  CreateTopicsRequest request{.topics = {}, .timeout = std::chrono::seconds(30)};
+  auto& wanted = request.topics.emplace_back();
+  wanted.name = std::move(topic);
+  wanted.partitions = partitions;
+  auto creating = broker.admin().create_topics(*session, std::move(request));
+  MR_CO_TRY(const auto answers, co_await std::move(creating));
+  if (answers.at(0).error == ErrorCode::none) co_return {};
+  co_return Error{Errc::internal, answers[0].message};
+}
+
 }  // namespace
 
 SimAggregates::SimAggregates(std::uint64_t seed, std::vector<std::string> more)
@@ -106,17 +118,9 @@ Said SimAggregates::query(const std::string& aggregate, const std::string& key, 
 }
 
 void SimAggregates::create_topic(const std::string& topic, std::int32_t partitions) {
-  auto& shard = *node_.shards()[0];
-  const auto created = world_.run(shard, [this, topic, partitions]() -> Task<> {
-    auto session = broker_.broker().open_session({});
-    CreateTopicsRequest request{.timeout = std::chrono::seconds(30)};
-    auto& wanted = request.topics.emplace_back();
-    wanted.name = topic;
-    wanted.partitions = partitions;
-    auto creating = broker_.broker().admin().create_topics(*session, std::move(request));
-    MR_CO_TRY(const auto answers, co_await std::move(creating));
-    if (answers.at(0).error == ErrorCode::none) co_return {};
-    co_return Error{Errc::internal, answers[0].message};
+  auto& broker = broker_.broker();
+  const auto created = world_.run(*node_.shards()[0], [&broker, topic, partitions] {
+    return create(broker, topic, partitions);
   });
   MR_ASSERT(created.has_value());
 }
