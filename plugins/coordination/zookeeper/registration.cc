@@ -210,8 +210,9 @@ std::optional<SessionId> SavedSession::load() const {
     text.remove_prefix(end + 1);
   }
   SessionId session;
-  const auto* end = lines[1].data() + lines[1].size();
-  const auto [at, error] = std::from_chars(lines[1].data(), end, session.id);
+  const std::string number(lines[1]);
+  const auto* end = number.data() + number.size();
+  const auto [at, error] = std::from_chars(number.data(), end, session.id);
   if (lines[0] != place() || error != std::errc{} || at != end) return std::nullopt;
   if (!bytes_of_text(lines[2], session.password)) return std::nullopt;
   return session;

@@ -52,9 +52,9 @@ bool hand_on(int from, int to) {
 CuttingProxy::CuttingProxy(std::uint16_t target)
     : target_(target), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   const auto any = loopback(0);
-  ::bind(listener_, reinterpret_cast<const sockaddr*>(&any), sizeof any);
-  ::listen(listener_, SOMAXCONN);
-  if (::pipe2(wake_, O_CLOEXEC) != 0) std::abort();
+  const bool ready = ::bind(listener_, reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0 &&
+                     ::listen(listener_, SOMAXCONN) == 0 && ::pipe2(wake_, O_CLOEXEC) == 0;
+  if (!ready) std::abort();
   thread_ = std::thread([this] { serve(); });
 }
 
