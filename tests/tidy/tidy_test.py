@@ -248,8 +248,13 @@ SLEEPS = re.compile(
     r"\bsleep_(for|until)\s*\(|\bu?sleep\s*\(\s*\d+\s*\)|\bnanosleep\s*\(|(?<!\w)::sleep\s*\("
     r"|\b(time|asyncio)\.sleep\s*\(|^\s*sleep\s+[\d$]|[;&|]\s*sleep\s+[\d$]"
 )
-# Measurements whose subject is time: a pace to send at, an idle broker.
-MEASURES_TIME = ("tests/bench/load/end_to_end.cc", "tests/bench/figures/cases.py")
+# Where time is the subject: a pace to send at, an idle broker, members that stay for a while.
+MEASURES_TIME = (
+    "tests/bench/load/end_to_end.cc",
+    "tests/bench/load/group_heartbeats.cc",
+    "tests/bench/figures/cases.py",
+    "tests/clients/harness/churn.py",
+)
 
 
 def tests_do_not_sleep(tree: Tree) -> Iterator[Finding]:

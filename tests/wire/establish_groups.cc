@@ -1,7 +1,6 @@
 #include <chrono>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include <millrace/error_code.h>
 #include <millrace/kafka/consumer_group_heartbeat.h>
@@ -28,7 +27,7 @@ constexpr std::int16_t leave_version = 2;
 constexpr std::int16_t commit_version = 7;
 constexpr std::int16_t heartbeat_version = 0;
 constexpr std::int32_t timeout_ms = 10'000;
-constexpr int find_attempts = 100;
+constexpr std::chrono::seconds start_max{10};
 
 Result<> check(std::int16_t code, const std::string& group, std::string_view what) {
   if (code == 0) return {};
@@ -48,7 +47,8 @@ Result<> wait_for_coordinator(const std::string& group, Link& link) {
   find.key = group;
   kafka::OffsetFetchRequest fetch;
   fetch.group_id = group;
-  for (int attempt = 1;; ++attempt) {
+  const auto deadline = std::chrono::steady_clock::now() + start_max;
+  while (true) {
     MR_TRY(const auto found, link.ask(find, find_version));
     auto code = found.error_code;
     if (code == 0) {
@@ -56,8 +56,7 @@ Result<> wait_for_coordinator(const std::string& group, Link& link) {
       code = fetched.error_code;
     }
     if (!is_starting(code)) return check(code, group, "asking its coordinator");
-    if (attempt == find_attempts) return check(code, group, "no coordinator");
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (std::chrono::steady_clock::now() > deadline) return check(code, group, "no coordinator");
   }
 }
 
