@@ -33,6 +33,20 @@ def own_zookeeper(tmp_path):
     one.close()
 
 
+class Ready(Millrace):
+    """Started when it is registered: it answers a moment before, and then knows of no broker that
+    could take a topic."""
+
+    def start(self) -> "Ready":
+        before = self.log_text().count("broker: ready")
+        super().start()
+        deadline = time.monotonic() + 30
+        while self.log_text().count("broker: ready") == before:
+            assert time.monotonic() < deadline, self.log_tail()
+            assert self._ended_meanwhile() is None, self.log_tail()
+        return self
+
+
 @pytest.fixture
 def make(tmp_path):
     """A broker of the given settings; the folder is that of the first unless named."""
@@ -40,7 +54,7 @@ def make(tmp_path):
 
     def one(address: str, chroot: str, *, folder: str = "broker", id: int = 1, **more: object):
         options = {name.replace("_", "-"): value for name, value in more.items()}
-        broker = Millrace(
+        broker = Ready(
             tmp_path / folder,
             settings={
                 "broker.id": id,
