@@ -65,7 +65,7 @@ Task<std::shared_ptr<Session>> ZooKeeper::open(std::optional<SessionId> resume, 
                           .session_timeout = settings_.session_timeout,
                           .access = settings_.access,
                           .digest = settings_.digest,
-                          .resume = std::move(resume)};
+                          .resume = resume};
   auto opened = co_await session->open(std::move(settings), deadline);
   if (!opened) {
     static_cast<void>(co_await session->close());
