@@ -128,7 +128,7 @@ def test_a_topic_from_its_creation_to_its_end(http, kafka, topic):
 
 def test_what_runs_is_told(broker, http):
     kinds = {plugin["kind"] for plugin in http.get("/admin/plugins")["plugins"]}
-    assert kinds == {"compression", "coordination", "storage", "transport"}
+    assert kinds == {"compression", "coordination", "storage", "operators", "transport"}
     settings = http.get("/admin/config")["settings"]
     assert settings["transport.kafka.listen"] == {
         "value": broker.address,

@@ -72,12 +72,12 @@ def make(tmp_path):
 
 
 def refused(broker: Millrace) -> tuple[int, str]:
-    """Its exit code, which must come by itself, and its last lines."""
+    """Its exit code, which must come by itself, and its log."""
     with broker.log_path.open("ab") as log:
         done = subprocess.run(
             broker.command(), stdin=subprocess.DEVNULL, stderr=log, timeout=REFUSAL_SECONDS_MAX
         )
-    return done.returncode, broker.log_tail()
+    return done.returncode, broker.log_text()
 
 
 def values(broker: Millrace, topic: str) -> str:
