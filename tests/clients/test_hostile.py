@@ -134,7 +134,7 @@ def test_polls_of_vanished_clients_end_with_them(own_broker, topic):
         connection.send_fetch(topic, 0, 0, wait_ms=60_000)
     for connection in vanishing:
         connection.socket.close()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 15
     while open_files(own_broker) > before + 1:
         assert time.monotonic() < deadline, f"{open_files(own_broker)} files, {before} before"
         own_broker.assert_running()
