@@ -12,8 +12,6 @@ namespace millrace::kernel {
 
 namespace {
 
-using HostSettings = std::map<std::string, std::string, std::less<>>;
-
 // What Host::setting() answers: settings of a broker as they are written, or by default.
 HostSettings host_settings(const Plan& plan) {
   const BrokerConfig config{.id = plan.broker.id,
@@ -120,25 +118,17 @@ void Engine::make_streams() {
                                                          .log = services_.log,
                                                          .metrics = services_.metrics,
                                                          .files = PluginFiles(plan_.plugin_folders),
-                                                         .settings = host_settings(plan_),
+                                                         .settings = plugins_->settings(),
                                                          .data = broker_->config().data},
                                              std::move(plan_.streams));
   broker_->offer<Streams>(*streams_);
 }
 
-// Nothing that a plugin throws passes this.
 Result<> Engine::connect(ServiceProvider& provider, std::string_view plugin) {
-  const auto failed = [plugin](Errc code, std::string_view why) {
-    return Error{code,
-                 std::string(plugin) + ": its service cannot be offered: " + std::string(why)};
-  };
-  try {
-    auto connected = provider.connect(*broker_);
-    if (!connected) return failed(connected.error().code, connected.error().detail);
-  } catch (const std::exception& thrown) {
-    return failed(Errc::internal, std::string("it threw: ") + thrown.what());
-  } catch (...) {
-    return failed(Errc::internal, "it threw");
+  const auto connected = without_exceptions([&] { return provider.connect(*broker_); });
+  if (!connected) {
+    return Error{connected.error().code, std::string(plugin) + ": its service cannot be offered: " +
+                                             connected.error().detail};
   }
   broker_->offer_all_of(provider);
   return {};

@@ -1,7 +1,6 @@
 #include "kernel/host/plugin_host.h"
 
 #include <algorithm>
-#include <exception>
 #include <ranges>
 
 #include <millrace/aggregate.h>
@@ -23,35 +22,6 @@ constexpr std::string_view own_prefix = "org.millrace.";
 std::string subsystem_of(std::string_view id) {
   return std::string(id.starts_with(own_prefix) ? id.substr(own_prefix.size()) : id);
 }
-
-class InstanceHost final : public Host {
- public:
-  InstanceHost(const PlannedPlugin& planned,
-               const std::map<std::string, std::string, std::less<>>& settings,
-               HostServices services)
-      : instance_(planned.request.instance),
-        options_(planned.options),
-        settings_(settings),
-        services_(services),
-        log_(services.log, subsystem_of(planned.library.descriptor->id)) {}
-
-  std::string_view instance() const noexcept override { return instance_; }
-  const Options& options() const noexcept override { return options_; }
-  Environment& environment() noexcept override { return services_.environment; }
-  const Log& log() const noexcept override { return log_; }
-  Metrics& metrics() noexcept override { return services_.metrics; }
-  std::string_view setting(std::string_view name) const noexcept override {
-    const auto found = settings_.find(name);
-    return found == settings_.end() ? std::string_view{} : found->second;
-  }
-
- private:
-  std::string instance_;
-  Options options_;
-  const std::map<std::string, std::string, std::less<>>& settings_;
-  HostServices services_;
-  Log log_;
-};
 
 /// What one instance has registered: of its own kind only.
 class Registered final : public Registrar {
@@ -119,10 +89,11 @@ class Registered final : public Registrar {
 /// A plugin object, what it was given and what it registered. Members are in the order of creation.
 class PluginHost::Instance {
  public:
-  Instance(const PlannedPlugin& planned,
-           const std::map<std::string, std::string, std::less<>>& settings, HostServices services)
+  Instance(const PlannedPlugin& planned, std::shared_ptr<const HostSettings> settings,
+           HostServices services)
       : planned_(planned),
-        host_(planned, settings, services),
+        host_(planned.request.instance, planned.options, std::move(settings), services,
+              subsystem_of(planned.library.descriptor->id)),
         plugin_(nullptr, planned.library.descriptor->destroy),
         registered_(planned.request.kind) {}
 
@@ -132,7 +103,7 @@ class PluginHost::Instance {
     if (!plugin_) {
       return failed(Errc::internal, "create() returned null: its constructor has failed");
     }
-    auto started = start_plugin();
+    auto started = without_exceptions([this] { return plugin_->start(registered_, host_); });
     if (!started) {
       return failed(started.error().code, "start() failed: " + started.error().detail);
     }
@@ -154,16 +125,6 @@ class PluginHost::Instance {
   }
 
  private:
-  // Nothing that a plugin throws passes this line.
-  Result<> start_plugin() noexcept {
-    try {
-      return plugin_->start(registered_, host_);
-    } catch (const std::exception& thrown) {
-      return Error{Errc::internal, concat("it threw: ", thrown.what())};
-    } catch (...) {
-      return Error{Errc::internal, "it threw something that is not a std::exception"};
-    }
-  }
   Error failed(Errc code, std::string_view reason) const {
     return {code, concat(planned_.library.path, ": ", planned_.library.descriptor->id,
                          " (instance ", name(), "): ", reason)};
@@ -175,10 +136,11 @@ class PluginHost::Instance {
   Registered registered_;
 };
 
-PluginHost::PluginHost(std::vector<PlannedPlugin> plugins,
-                       std::map<std::string, std::string, std::less<>> settings,
+PluginHost::PluginHost(std::vector<PlannedPlugin> plugins, HostSettings settings,
                        HostServices services)
-    : plugins_(std::move(plugins)), settings_(std::move(settings)), services_(services) {}
+    : plugins_(std::move(plugins)),
+      settings_(std::make_shared<const HostSettings>(std::move(settings))),
+      services_(services) {}
 
 PluginHost::~PluginHost() { stop(); }
 

@@ -11,16 +11,10 @@
 #include <millrace/operations.h>
 #include <millrace/plugin.h>
 
+#include "kernel/host/instance_host.h"
 #include "kernel/host/plan.h"
 
 namespace millrace::kernel {
-
-/// What plugins are given.  Outlives the PluginHost.
-struct HostServices {
-  Environment& environment;
-  LogSink& log;
-  Metrics& metrics;
-};
 
 struct NamedTransport {
   std::string name;
@@ -50,8 +44,7 @@ struct NamedExtension {
 class PluginHost {
  public:
   /// `settings`: what Host::setting() answers ("broker.id", "broker.data").
-  PluginHost(std::vector<PlannedPlugin> plugins,
-             std::map<std::string, std::string, std::less<>> settings, HostServices services);
+  PluginHost(std::vector<PlannedPlugin> plugins, HostSettings settings, HostServices services);
   /// Stops what runs.
   ~PluginHost();
   PluginHost(const PluginHost&) = delete;
@@ -76,6 +69,9 @@ class PluginHost {
   /// What Plugin::extension(id) answers, of those that have it, in the order of start.
   std::vector<NamedExtension> extensions(std::string_view id) const;
 
+  /// What instances are told by Host::setting(), for those that others start.
+  const std::shared_ptr<const HostSettings>& settings() const noexcept { return settings_; }
+
   /// What runs, in the order of start.
   std::vector<PluginFact> facts() const;
 
@@ -85,7 +81,7 @@ class PluginHost {
   Result<> start(const PlannedPlugin& planned);
 
   std::vector<PlannedPlugin> plugins_;
-  std::map<std::string, std::string, std::less<>> settings_;
+  std::shared_ptr<const HostSettings> settings_;
   HostServices services_;
   std::vector<std::unique_ptr<Instance>> running_;
 };

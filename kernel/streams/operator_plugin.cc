@@ -1,7 +1,5 @@
 #include "kernel/streams/operator_plugin.h"
 
-#include <exception>
-
 #include <millrace/aggregate.h>
 #include <millrace/coordination.h>
 #include <millrace/storage.h>
@@ -12,34 +10,6 @@
 namespace millrace::kernel {
 
 namespace {
-
-class StepHost final : public Host {
- public:
-  StepHost(std::string instance, Options options,
-           std::map<std::string, std::string, std::less<>> settings, HostServices services)
-      : instance_(std::move(instance)),
-        options_(std::move(options)),
-        settings_(std::move(settings)),
-        services_(services),
-        log_(services.log, concat("stream.", instance_)) {}
-
-  std::string_view instance() const noexcept override { return instance_; }
-  const Options& options() const noexcept override { return options_; }
-  Environment& environment() noexcept override { return services_.environment; }
-  const Log& log() const noexcept override { return log_; }
-  Metrics& metrics() noexcept override { return services_.metrics; }
-  std::string_view setting(std::string_view name) const noexcept override {
-    const auto found = settings_.find(name);
-    return found == settings_.end() ? std::string_view{} : found->second;
-  }
-
- private:
-  std::string instance_;
-  Options options_;
-  std::map<std::string, std::string, std::less<>> settings_;
-  HostServices services_;
-  Log log_;
-};
 
 /// Takes the one factory of a step.
 class StepRegistrar final : public Registrar {
@@ -64,25 +34,15 @@ class StepRegistrar final : public Registrar {
   }
 };
 
-template <class F>
-auto without_exceptions(F call) noexcept -> decltype(call()) {
-  try {
-    return call();
-  } catch (const std::exception& thrown) {
-    return Error{Errc::internal, concat("it threw: ", thrown.what())};
-  } catch (...) {
-    return Error{Errc::internal, "it threw something that is not a std::exception"};
-  }
-}
-
 }  // namespace
 
 // In the order of creation.
 struct OperatorPlugin::Parts {
-  Parts(PluginLibrary of, Options options, std::string instance,
-        std::map<std::string, std::string, std::less<>> settings, HostServices services)
+  Parts(PluginLibrary of, Options options, const std::string& instance,
+        std::shared_ptr<const HostSettings> settings, HostServices services)
       : library(std::move(of)),
-        host(std::move(instance), std::move(options), std::move(settings), services),
+        host(instance, std::move(options), std::move(settings), services,
+             concat("stream.", instance)),
         plugin(nullptr, library.descriptor->destroy) {}
 
   Error failed(Errc code, std::string_view reason) const {
@@ -91,7 +51,7 @@ struct OperatorPlugin::Parts {
   }
 
   PluginLibrary library;
-  StepHost host;
+  InstanceHost host;
   std::unique_ptr<Plugin, void (*)(Plugin*) noexcept> plugin;
   StepRegistrar registered;
 };
@@ -102,10 +62,10 @@ OperatorPlugin::~OperatorPlugin() = default;
 const PluginLibrary& OperatorPlugin::library() const noexcept { return parts_->library; }
 
 Result<std::shared_ptr<OperatorPlugin>> OperatorPlugin::start(
-    const PluginLibrary& library, Options options, std::string instance,
-    std::map<std::string, std::string, std::less<>> settings, HostServices services) {
-  auto parts = std::make_unique<Parts>(library, std::move(options), std::move(instance),
-                                       std::move(settings), services);
+    const PluginLibrary& library, Options options, const std::string& instance,
+    std::shared_ptr<const HostSettings> settings, HostServices services) {
+  auto parts =
+      std::make_unique<Parts>(library, std::move(options), instance, std::move(settings), services);
   auto& [of, host, plugin, registered] = *parts;
   plugin.reset(of.descriptor->create());
   if (!plugin) {

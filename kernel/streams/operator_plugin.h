@@ -8,8 +8,8 @@
 #include <millrace/operator.h>
 #include <millrace/plugin.h>
 
+#include "kernel/host/instance_host.h"
 #include "kernel/host/library.h"
-#include "kernel/host/plugin_host.h"
 
 namespace millrace::kernel {
 
@@ -19,9 +19,10 @@ class OperatorPlugin {
  public:
   /// `instance`: "STREAM.STEP". `settings`: what Host::setting() answers. An error has the file,
   /// the plugin's id and the reason; nothing that the plugin throws passes.
-  static Result<std::shared_ptr<OperatorPlugin>> start(
-      const PluginLibrary& library, Options options, std::string instance,
-      std::map<std::string, std::string, std::less<>> settings, HostServices services);
+  static Result<std::shared_ptr<OperatorPlugin>> start(const PluginLibrary& library,
+                                                       Options options, const std::string& instance,
+                                                       std::shared_ptr<const HostSettings> settings,
+                                                       HostServices services);
   ~OperatorPlugin();
   OperatorPlugin(const OperatorPlugin&) = delete;
   OperatorPlugin& operator=(const OperatorPlugin&) = delete;

@@ -1,7 +1,7 @@
 // What all streams of a broker use and do not own; outlives them.
 #pragma once
 
-#include <map>
+#include <memory>
 #include <string>
 
 #include <millrace/broker.h>
@@ -11,6 +11,7 @@
 #include <millrace/observe.h>
 
 #include "kernel/broker/partitions.h"
+#include "kernel/host/instance_host.h"
 #include "kernel/host/plugin_files.h"
 
 namespace millrace::kernel {
@@ -24,7 +25,7 @@ struct StreamParts {
   LogSink& log;
   Metrics& metrics;
   PluginFiles files;
-  std::map<std::string, std::string, std::less<>> settings;  ///< what Host::setting() answers
+  std::shared_ptr<const HostSettings> settings;
   std::string data;  ///< the data directory: private copies of plugin files are in it
 };
 

@@ -28,7 +28,7 @@ struct Replayed {
 
 // State that does not fit into memory throws.
 template <class F>
-auto without_exceptions(F body) noexcept -> decltype(body()) {
+auto within_memory(F body) noexcept -> decltype(body()) {
   try {
     return body();
   } catch (const std::exception& thrown) {
@@ -95,7 +95,7 @@ Task<> StreamTask::restore() {
     MR_CO_TRY(auto batches, co_await changelog_->read_own(next, replay_step_bytes));
     if (batches.empty()) break;
     auto work = [state = state_, batches = std::move(batches), next]() mutable {
-      return without_exceptions([&]() -> Result<Replayed> {
+      return within_memory([&]() -> Result<Replayed> {
         MR_TRY(const auto count, state->replay(batches, next));
         return Replayed{next, count};
       });
@@ -135,7 +135,7 @@ Task<Offset> StreamTask::restore_snapshot() {
   for (const auto& entry : snapshots | std::views::reverse) {
     if (entry.at > offsets.end || entry.at < offsets.log_start) continue;
     auto work = [state = state_, entry] {
-      return without_exceptions([&] { return state->restore(entry.value, entry.at); });
+      return within_memory([&] { return state->restore(entry.value, entry.at); });
     };
     auto restoring = on_worker(parts_.environment.workers(), std::move(work));
     const auto restored = co_await std::move(restoring);
