@@ -81,7 +81,6 @@ void wait_for_coordinator(Socket& socket, const std::string& group) {
   while (is_starting(ask(socket, find, find_version).error_code) ||
          is_starting(ask(socket, fetch, fetch_version).error_code)) {
     if (Clock::now() > deadline) throw LoadFailed("no coordinator");
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }
 
@@ -212,7 +211,6 @@ void settle_consumers(std::deque<ConsumerGroup>& groups) {
     }
     if (settled) return;
     if (Clock::now() > deadline) throw LoadFailed("groups do not settle");
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
 }
 
