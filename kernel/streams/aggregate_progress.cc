@@ -14,16 +14,6 @@ constexpr std::uint64_t catch_up_bytes = 1UL << 20;
 constexpr Duration effect_retry_first = std::chrono::milliseconds(100);
 constexpr Duration effect_retry_longest = std::chrono::seconds(10);
 
-Task<ReplayStep> read_step(std::shared_ptr<Partition> partition, Offset from, Codecs codecs,
-                           BlockingPool& workers) {
-  MR_CO_TRY(auto batches, co_await partition->read_own(from, catch_up_bytes));
-  auto work = [batches = std::move(batches), from, codecs] {
-    return open_step(batches, from, codecs);
-  };
-  auto opening = on_worker(workers, std::move(work));
-  co_return co_await std::move(opening);
-}
-
 }  // namespace
 
 // ---- the high watermark, and events of others ----
@@ -76,7 +66,8 @@ void AggregateInstance::release_held() {
 Task<> AggregateInstance::catch_up(std::shared_ptr<AggregateInstance> self) {
   static_cast<void>(self);  // stays until this ends
   while (!dropped_ && applied_ < partition_->log_end()) {
-    auto step = co_await read_step(partition_, applied_, host_.codecs, host_.environment.workers());
+    auto step = co_await read_step(partition_, applied_, catch_up_bytes, host_.codecs,
+                                   host_.environment.workers());
     if (dropped_) co_return {};
     if (!step || step->batches.empty()) {
       fail(step ? Error{Errc::corrupt, "its log ends before it should"} : step.error());

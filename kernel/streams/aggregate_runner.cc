@@ -26,16 +26,6 @@ Task<> yield_turn(Shard& shard) {
   co_return co_await pending;
 }
 
-Task<ReplayStep> read_step(std::shared_ptr<Partition> partition, Offset from, Codecs codecs,
-                           BlockingPool& workers) {
-  MR_CO_TRY(auto batches, co_await partition->read_own(from, load_step_bytes));
-  auto work = [batches = std::move(batches), from, codecs] {
-    return open_step(batches, from, codecs);
-  };
-  auto opening = on_worker(workers, std::move(work));
-  co_return co_await std::move(opening);
-}
-
 }  // namespace
 
 AggregateRunner::AggregateRunner(AggregateHost& host, AggregateFactory& factory, ShardState& shard,
@@ -234,7 +224,8 @@ Task<> AggregateRunner::replay(AggregateInstance& instance) {
   auto& workers = host_.environment.workers();
   CancelScope* scope = co_await this_scope();
   const auto begin = [&](Offset from) {
-    return millrace::start(host_.shard, read_step(partition_, from, host_.codecs, workers), scope);
+    return millrace::start(
+        host_.shard, read_step(partition_, from, load_step_bytes, host_.codecs, workers), scope);
   };
   auto next = begin(instance.applied());
   auto turn_began = host_.shard.now();

@@ -56,4 +56,14 @@ Result<ReplayStep> open_step(const Payload& batches, Offset from, const Codecs& 
   return step;
 }
 
+Task<ReplayStep> read_step(std::shared_ptr<Partition> partition, Offset from,
+                           std::uint64_t bytes_max, Codecs codecs, BlockingPool& workers) {
+  MR_CO_TRY(auto batches, co_await partition->read_own(from, bytes_max));
+  auto work = [batches = std::move(batches), from, codecs] {
+    return open_step(batches, from, codecs);
+  };
+  auto opening = on_worker(workers, std::move(work));
+  co_return co_await std::move(opening);
+}
+
 }  // namespace millrace::kernel

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include <millrace/batch.h>
+#include <millrace/environment.h>
 #include <millrace/payload.h>
 
+#include "kernel/partition/partition.h"
 #include "kernel/partition/transaction_marker.h"
 
 namespace millrace::kernel {
@@ -28,5 +31,10 @@ struct ReplayStep {
 
 /// Reads files, checks every crc, decompresses. An error names the offset.  [a worker]
 Result<ReplayStep> open_step(const Payload& batches, Offset from, const Codecs& codecs);
+
+/// The batches of `partition` from `from` on, about `bytes_max` of them, opened on a worker. None:
+/// its end.  [partition's shard]
+Task<ReplayStep> read_step(std::shared_ptr<Partition> partition, Offset from,
+                           std::uint64_t bytes_max, Codecs codecs, BlockingPool& workers);
 
 }  // namespace millrace::kernel
