@@ -1,3 +1,5 @@
+#include <ctime>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,6 +29,16 @@ TEST_F(RegexTest, MatchesWholeNames) {
   EXPECT_FALSE(check_regex("("));
   EXPECT_FALSE(check_regex("a{1000}{1000}")) << "too large";
   EXPECT_FALSE(check_regex("(?=a)")) << "is not of RE2";
+  EXPECT_FALSE(check_regex("(.*){900}b")) << "each byte of a name would cost thousands of steps";
+}
+
+TEST_F(RegexTest, AnExpressionOfManyPartsDoesNotHoldTheShardUp) {
+  for (int number = 0; number < 1000; ++number) {
+    driver.cluster().put(std::string(200, 'a') + std::to_string(number), 1);
+  }
+  const auto began = std::clock();
+  EXPECT_THAT(*matching_topics("(.*){150}b", driver.cluster()), ElementsAre());
+  EXPECT_LT(std::clock() - began, CLOCKS_PER_SEC / 4) << "a plain RE2 takes over a second";
 }
 
 TEST_F(RegexTest, AMemberReadsWhatMatches) {
