@@ -272,6 +272,11 @@ Task<TopicDeleted> TopicAdmin::erase(TopicName name) {
     deleted.message = "delete.topic.enable is false.";
     co_return std::move(deleted);
   }
+  if (const auto kept = kept_.find(known->name); kept != kept_.end()) {
+    deleted.error = ErrorCode::topic_deletion_disabled;
+    deleted.message = kept->second;
+    co_return std::move(deleted);
+  }
   const auto topic = cluster_.state().topics.find(known->name)->second;
   std::vector<Write> marks;
   marks.push_back({.key = znodes::delete_topic(topic->name), .value = ""});

@@ -2,7 +2,10 @@
 // and in what every shard knows of the cluster. One change at a time.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <millrace/admin.h>
@@ -35,6 +38,13 @@ class TopicAdmin {
   Task<TopicGrown> grow(TopicGrowth wanted, bool validate_only);
   Task<TopicDeleted> erase(TopicName name);
 
+  /// The topic is in use by the broker itself: until release() it is not deleted, and whoever tries
+  /// is told why.
+  void keep(const std::string& topic, std::string why) {
+    kept_.insert_or_assign(topic, std::move(why));
+  }
+  void release(const std::string& topic) { kept_.erase(topic); }
+
  private:
   std::shared_ptr<const std::vector<ConfigEntry>> describe_new(const ConfigMap& overrides,
                                                                const ConfigSources& sources);
@@ -47,6 +57,7 @@ class TopicAdmin {
   const BrokerConfig& config_;
   PartitionMap& partitions_;
   ClusterKeeper& cluster_;
+  std::map<std::string, std::string> kept_;  // why, by name
   // Of topics without settings of their own; made for settings that are no longer these.
   std::weak_ptr<const std::vector<ConfigEntry>> plain_configs_;
   ConfigMap plain_made_for_;

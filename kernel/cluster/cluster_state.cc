@@ -1,5 +1,7 @@
 #include "kernel/cluster/cluster_state.h"
 
+#include "kernel/config/changelog_name.h"
+
 namespace millrace::kernel {
 
 bool is_internal_topic(std::string_view name) noexcept {
@@ -19,6 +21,7 @@ const TopicState* ClusterState::find(const TopicName& topic) const {
 }
 
 bool ClusterState::is_own(std::string_view name) const noexcept {
+  if (is_changelog(name)) return true;
   if (own_topics.empty()) return false;
   return own_topics.contains(name) || own_topics.contains(name.substr(0, name.rfind('.') + 1));
 }

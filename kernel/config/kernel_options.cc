@@ -94,7 +94,6 @@ constexpr MillraceOption required(MillraceOption option) {
   option.flags |= MILLRACE_OPTION_REQUIRED;
   return option;
 }
-constexpr std::int64_t stream_timeout_ms_max = 3'600'000;
 constexpr MillraceOption stream_table[] = {
     required(texts("sources", nullptr,
                    "Topics to read; partition N of all of them is one task, with its own state.")),
@@ -110,7 +109,7 @@ constexpr MillraceOption stream_table[] = {
         "or writes it to dead-letter."),
     text("dead-letter", "", nullptr,
          "Topic of records that failed; their headers have cause, topic, partition and offset."),
-    integer("memory", "bytes", "268435456", memory_bytes_min, memory_bytes_max,
+    integer("memory", "bytes", "268435456", stream_memory_bytes_min, stream_memory_bytes_max,
             "State and pending output, all tasks together; beyond it the stream stops."),
     integer("timeout", "ms", "30000", 1, stream_timeout_ms_max,
             "An operator that takes longer for a record stops the stream; another thread takes the "

@@ -1,6 +1,8 @@
 // The tables that the kernel itself declares.
 #pragma once
 
+#include <cstdint>
+
 #include <millrace/options.h>
 
 namespace millrace::kernel {
@@ -20,6 +22,11 @@ inline constexpr const char* defaults = "defaults";
 inline constexpr const char* cluster = "cluster";
 inline constexpr const char* stream = "stream";
 }  // namespace tables
+
+/// Bounds of a stream's `memory` and `timeout`, wherever it is declared.
+inline constexpr std::int64_t stream_memory_bytes_min = std::int64_t{1} << 20;
+inline constexpr std::int64_t stream_memory_bytes_max = std::int64_t{1} << 40;
+inline constexpr std::int64_t stream_timeout_ms_max = 3'600'000;
 
 const MillraceOption* broker_options() noexcept;
 const MillraceOption* log_options() noexcept;

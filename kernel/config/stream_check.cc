@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "kernel/config/changelog_name.h"
+#include "kernel/config/kernel_options.h"
 #include "kernel/config/text.h"
 
 namespace millrace::kernel {
@@ -52,8 +54,8 @@ class Check {
     one_of("from", spec_.from, beginnings);
     one_of("on-error", spec_.on_error, policies);
     dead_letter();
-    if (spec_.memory_bytes < 1) fault("memory", "expected a number of bytes above 0");
-    if (spec_.timeout_ms < 1) fault("timeout", "expected milliseconds above 0");
+    within("memory", "bytes", spec_.memory_bytes, stream_memory_bytes_min, stream_memory_bytes_max);
+    within("timeout", "ms", spec_.timeout_ms, 1, stream_timeout_ms_max);
     steps();
     return std::move(faults_);
   }
@@ -63,11 +65,19 @@ class Check {
     faults_.push_back({std::move(key), step_at, std::move(message)});
   }
   void topic(const char* key, const std::string& name) {
+    if (is_changelog(name)) {
+      return fault(key, concat("\"", name, "\" keeps the state of a stream; use another topic"));
+    }
     if (is_name(name, topic_name_max)) return;
     fault(key, concat("\"", name,
                       "\" is no name of a topic: letters, digits, \".\", \"_\" and "
                       "\"-\", at most ",
                       topic_name_max));
+  }
+  void within(const char* key, std::string_view unit, std::int64_t value, std::int64_t least,
+              std::int64_t most) {
+    if (value >= least && value <= most) return;
+    fault(key, concat("expected ", least, " to ", most, " ", unit, ", found ", value));
   }
   template <std::size_t N>
   void one_of(const char* key, const std::string& value, const std::string_view (&known)[N]) {

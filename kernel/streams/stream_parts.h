@@ -4,12 +4,12 @@
 #include <memory>
 #include <string>
 
-#include <millrace/broker.h>
 #include <millrace/codec.h>
 #include <millrace/coordination.h>
 #include <millrace/environment.h>
 #include <millrace/observe.h>
 
+#include "kernel/broker/broker.h"
 #include "kernel/broker/partitions.h"
 #include "kernel/host/instance_host.h"
 #include "kernel/host/plugin_files.h"
@@ -18,7 +18,7 @@ namespace millrace::kernel {
 
 struct StreamParts {
   Environment& environment;
-  Broker& broker;
+  KernelBroker& broker;
   PartitionMap& partitions;
   Coordination& coordination;
   Codecs codecs;

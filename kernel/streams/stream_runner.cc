@@ -39,6 +39,17 @@ Counter& skipped_of(Metrics& metrics, const std::string& stream) {
                          labels_of(stream));
 }
 
+Task<> keep_on_control(KernelBroker& broker, std::string stream, bool kept) {
+  const auto topic = changelog_of(stream);
+  if (kept) {
+    broker.keep_topic(topic, concat("It keeps the state of the stream ", stream,
+                                    ", which runs; stop the stream first."));
+  } else {
+    broker.release_topic(topic);
+  }
+  co_return {};
+}
+
 }  // namespace
 
 /// A task that runs, or waits to be tried again. Touched on the runner's shard, but for `task`.
@@ -93,6 +104,7 @@ Task<> StreamRunner::stop() {
   while (any_running()) MR_CO_CHECK(co_await changed_.wait());
   if (!wanted_) {
     MR_CO_CHECK(co_await release_run());
+    MR_CO_CHECK(co_await keep_changelog(false));
     state_ = State::stopped;
     reason_.clear();
   }
@@ -107,6 +119,7 @@ Task<> StreamRunner::close() {
   changed_.notify_all();
   MR_CO_CHECK(co_await running_.close());
   static_cast<void>(co_await release_run());
+  static_cast<void>(co_await keep_changelog(false));
   co_return {};
 }
 
@@ -179,6 +192,7 @@ Task<bool> StreamRunner::find_topics() {
     co_return false;
   }
   MR_CO_CHECK(co_await ensure_changelog(most));
+  MR_CO_CHECK(co_await keep_changelog(true));
   counted_ = std::move(counts);
   recount_ = false;
   co_return true;
@@ -210,6 +224,14 @@ Task<> StreamRunner::ensure_changelog(std::int32_t partitions) {
   MR_CO_TRY(const auto grown, co_await std::move(growing));
   if (grown.at(0).error == ErrorCode::none) co_return {};
   co_return Error{Errc::io, concat("cannot grow ", topic, ": ", grown.at(0).message)};
+}
+
+// Its tasks have the changelog open: it is not deleted under them.
+Task<> StreamRunner::keep_changelog(bool kept) {
+  auto change = [&broker = parts_.broker, stream = spec().name, kept] {
+    return keep_on_control(broker, stream, kept);
+  };
+  co_return co_await run_on(parts_.environment.control(), std::move(change));
 }
 
 Task<> StreamRunner::make_run() {

@@ -47,6 +47,7 @@ class StreamRunner {
   Task<std::map<std::string, std::int32_t>> count_partitions(std::vector<std::string> topics,
                                                              bool create);
   Task<> ensure_changelog(std::int32_t partitions);
+  Task<> keep_changelog(bool kept);
   Task<> make_run();
   void start_tasks();
   void stop_tasks();

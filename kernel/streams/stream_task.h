@@ -136,6 +136,7 @@ class StreamTask {
   Task<> write(std::vector<StreamOutput> outputs);
   Task<> write_all(std::vector<std::pair<TopicPartition, Buffer>> batches);
   Task<> commit(Buffer changelog);
+  Task<> make_again(std::string topic);
   Task<> learn(std::string topic);
   Task<> learn_again();
 

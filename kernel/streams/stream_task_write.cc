@@ -1,5 +1,7 @@
 // What a turn leaves behind: outputs, then the changelog.
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "kernel/config/text.h"
@@ -68,11 +70,13 @@ Task<> StreamTask::write(std::vector<StreamOutput> outputs) {
 // What was refused for the moment is sent again as it is: it is told from new records by its
 // sequence.
 Task<> StreamTask::write_all(Batches batches) {
+  bool told = false;
   while (true) {
     auto call = parts_.broker.produce(*session_, request_of(batches));
     MR_CO_CHECK(co_await std::move(call.dispatched));
     MR_CO_TRY(const auto answer, co_await std::move(call.done));
     Batches again;
+    std::set<std::string> missing;
     std::string reason;
     for (const auto& topic : answer.topics) {
       for (const auto& partition : topic.partitions) {
@@ -85,6 +89,7 @@ Task<> StreamTask::write_all(Batches batches) {
           failure_ = StreamFailure{{}, {}, {}, {Errc::invalid_argument, std::move(reason)}};
           co_return {};
         }
+        if (partition.error == ErrorCode::unknown_topic_or_partition) missing.insert(to.topic);
         const auto batch = std::ranges::find(batches, to, &Batches::value_type::first);
         again.push_back(*batch);
       }
@@ -94,7 +99,12 @@ Task<> StreamTask::write_all(Batches batches) {
       co_return {};
     }
     if (stopping_) co_return Error{Errc::closed, std::move(reason)};
+    if (!std::exchange(told, true)) {
+      log_.warning("outputs of a stream cannot be written; they are tried until they can",
+                   {{"partition", partition_}, {"reason", reason}});
+    }
     tell_state("retrying", reason);
+    for (const auto& topic : missing) MR_CO_CHECK(co_await make_again(topic));
     batches = std::move(again);
     MR_CO_CHECK(co_await sleep(write_again_after));
   }
@@ -110,6 +120,15 @@ Task<> StreamTask::commit(Buffer changelog) {
   MR_CO_CHECK(co_await std::move(appended->written));
   committed_ = appended->end;
   since_snapshot_ += changelog.size();
+  co_return {};
+}
+
+// A topic that was deleted while the stream wrote to it, where topics are made by themselves.
+Task<> StreamTask::make_again(std::string topic) {
+  MetadataRequest request{.topics = std::vector<TopicName>{{std::move(topic), {}}},
+                          .auto_create = true};
+  auto asking = parts_.broker.metadata(*session_, std::move(request));
+  MR_CO_CHECK(co_await std::move(asking));
   co_return {};
 }
 

@@ -87,8 +87,4 @@ Result<PlannedStream> plan_stream(StreamSpec spec, const PluginFiles& files) {
   return planned;
 }
 
-std::string changelog_of(std::string_view stream) {
-  return concat("__stream_", stream, "_changelog");
-}
-
 }  // namespace millrace::kernel

@@ -7,6 +7,7 @@
 
 #include <millrace/streams.h>
 
+#include "kernel/config/changelog_name.h"
 #include "kernel/host/library.h"
 #include "kernel/host/plan.h"
 #include "kernel/host/plugin_files.h"
@@ -19,7 +20,5 @@ Result<PlannedStream> plan_stream(StreamSpec spec, const PluginFiles& files);
 
 /// The options of one step as `library` declares them.
 Result<Options> step_options(const StreamStep& step, const PluginLibrary& library);
-
-std::string changelog_of(std::string_view stream);
 
 }  // namespace millrace::kernel

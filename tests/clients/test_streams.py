@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from harness.broker import Millrace
+from harness.client import ClientError
 from harness.confluent import Confluent
 from harness.paths import SOURCE
 from harness.records import Record, number_of, numbered_records
@@ -17,6 +18,7 @@ from test_daemon import BAD_CONFIG, daemon
 pytestmark = pytest.mark.millrace
 
 PARTITIONS = 3
+TOPIC_DELETION_DISABLED = 73
 README = SOURCE / "plugins" / "transport" / "http" / "README.md"
 
 
@@ -130,6 +132,46 @@ class Configured(Millrace):
 
     def command(self):
         return [*super().command(), "--config", str(self.config)]
+
+
+def test_what_a_stream_keeps_is_no_users_topic(streams, kafka):
+    streams.create("count", "in", "counts", "words")
+    send(kafka, [b"a"] * 5)
+    streams.wait_for_position("count", 5)
+    with pytest.raises(ClientError):
+        kafka.produce("__stream_count_changelog", [Record(b"k", b"garbage")])
+    with pytest.raises(ClientError) as refused:
+        kafka.delete_topic("__stream_count_changelog")
+    assert refused.value.code == TOPIC_DELETION_DISABLED
+    assert streams.ask("count", "stop").status == 200
+    kafka.delete_topic("__stream_count_changelog")
+    assert streams.ask("count", "start").status == 200
+    streams.wait_for_position("count", 5)
+    send(kafka, [b"a"])
+    streams.wait_for_position("count", 6)
+
+
+def test_a_sink_that_is_deleted_is_made_again(streams, broker, kafka):
+    streams.create("copy", "in", "out", "pass")
+    send(kafka, [b"before"])
+    streams.wait_for_position("copy", 1)
+    kafka.delete_topic("out")
+    send(kafka, [b"after"])
+    streams.wait_for_position("copy", 2)
+    assert b"after" in values_of(kafka, "out")
+    broker.wait_for_log_line("WARN", "outputs of a stream cannot be written", "out")
+
+
+def test_bounds_are_the_same_over_the_admin_api(streams, kafka):
+    for more, part in (
+        ({"memory_bytes": 1}, "1048576"),
+        ({"timeout_ms": 2**62}, "3600000"),
+        ({"sink": "__stream_x_changelog"}, "keeps the state"),
+    ):
+        wanted = {"sources": ["in"], "sink": "out", "steps": [{"operator": "pass"}]} | more
+        answer = streams.http.ask("POST", "/admin/streams", {"name": "x"} | wanted)
+        assert answer.status == 400, answer.text
+        assert part in answer.text
 
 
 def test_declared_over_the_admin_api_it_outlives_a_restart(streams, broker, kafka):

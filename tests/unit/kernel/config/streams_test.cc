@@ -110,6 +110,9 @@ TEST_F(StreamTablesTest, WhatMakesNoSense) {
               StartsWith("millrace.toml:3:8: stream.x.sink: \"a\" is a source as well"));
   EXPECT_THAT(first_problem("sources = [\"a\"]\nsink = \"b c\"\n"),
               StartsWith("millrace.toml:3:8: stream.x.sink: \"b c\" is no name of a topic"));
+  EXPECT_THAT(
+      first_problem("sources = [\"a\"]\nsink = \"__stream_x_changelog\"\n"),
+      StartsWith("millrace.toml:3:8: stream.x.sink: \"__stream_x_changelog\" keeps the state"));
   EXPECT_THAT(first_problem("sources = [\"a\"]\non-error = \"dead-letter\"\n"),
               StartsWith("millrace.toml:1:9: stream.x.dead-letter: on-error"));
   EXPECT_THAT(first_problem("sources = [\"a\"]\ndead-letter = \"d\"\n"),
