@@ -171,7 +171,10 @@ class SimCoordination::Client final : public Coordination {
   static Task<> travel(std::shared_ptr<State> state, SimEnvironment* node,
                        std::shared_ptr<Held> held) {
     MR_CO_CHECK(co_await sleep(state->delay()));
-    while (!state->reaches(*node)) MR_CO_CHECK(co_await held->changed->wait());
+    while (!state->reaches(*node)) {
+      if (held->is_over) co_return over();  // nobody would wake it
+      MR_CO_CHECK(co_await held->changed->wait());
+    }
     co_return {};
   }
   template <class T, class F>
@@ -220,8 +223,9 @@ class SimCoordination::Client final : public Coordination {
     while (!held->is_over) {
       MR_CO_CHECK(co_await sleep(timeout / heartbeats_in_a_timeout));
       const auto sent = node->control().now();
-      MR_CO_CHECK(co_await travel(state, node, held));
+      const auto there = co_await travel(state, node, held);
       if (held->is_over) co_return {};
+      MR_CO_CHECK(there);
       state->expire_due();
       const auto session = state->sessions.find(held->id);
       if (session == state->sessions.end()) {
@@ -229,7 +233,9 @@ class SimCoordination::Client final : public Coordination {
         co_return {};
       }
       session->second.heard = state->world.now();
-      MR_CO_CHECK(co_await travel(state, node, held));
+      const auto back = co_await travel(state, node, held);
+      if (held->is_over) co_return {};
+      MR_CO_CHECK(back);
       held->valid_until = std::max(held->valid_until, sent + timeout / lease_part_of_a_timeout);
     }
     co_return {};
