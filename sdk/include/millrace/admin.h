@@ -149,6 +149,61 @@ struct TopicProducers {
   std::vector<PartitionProducers> partitions;
 };
 
+// ---- leaders and replicas ----
+
+struct PartitionOutcome {
+  std::int32_t partition = -1;
+  ErrorCode error = ErrorCode::none;
+  std::string message;
+};
+struct TopicOutcome {
+  std::string topic;
+  std::vector<PartitionOutcome> partitions;
+};
+struct ClusterOutcome {
+  ErrorCode error = ErrorCode::none;  ///< NOT_CONTROLLER; of single partitions: below
+  std::string message;
+  std::vector<TopicOutcome> topics;
+};
+
+/// Which replica shall lead (KIP-460): the first of the list, or any that lives, whatever is lost.
+enum class ElectionType : std::int8_t { preferred = 0, unclean = 1 };
+struct ElectionRequest {
+  ElectionType type = ElectionType::preferred;
+  std::optional<std::vector<TopicPartitions>> partitions;  ///< none: all of the cluster
+  Duration timeout{};
+};
+
+/// KIP-455.
+struct PartitionReassignment {
+  std::int32_t partition = -1;
+  std::optional<std::vector<std::int32_t>> replicas;  ///< none: the one that runs is cancelled
+};
+struct TopicReassignment {
+  std::string topic;
+  std::vector<PartitionReassignment> partitions;
+};
+struct ReassignmentRequest {
+  std::vector<TopicReassignment> topics;
+  Duration timeout{};
+  bool replication_factor_may_change = true;  ///< KIP-860
+};
+struct OngoingReassignment {
+  std::int32_t partition = -1;
+  std::vector<std::int32_t> replicas;  ///< all, those of the next two lists included
+  std::vector<std::int32_t> adding;
+  std::vector<std::int32_t> removing;
+};
+struct OngoingReassignments {
+  std::string topic;
+  std::vector<OngoingReassignment> partitions;
+};
+struct ReassignmentsListed {
+  ErrorCode error = ErrorCode::none;  ///< NOT_CONTROLLER
+  std::string message;
+  std::vector<OngoingReassignments> topics;
+};
+
 /// Broker::admin(). Implemented by the kernel; errors of single topics and partitions are codes in
 /// the answer, a failed Task means that the broker is stopping.  [connection's shard]
 class Admin {
@@ -174,6 +229,27 @@ class Admin {
   /// Idempotent and transactional producers that partitions remember.
   virtual Task<std::vector<TopicProducers>> describe_producers(
       Session& session, std::vector<TopicPartitions> topics) = 0;
+
+  // Of the controller alone. A partition whose leader already is the one that is asked for is
+  // answered with ELECTION_NOT_NEEDED; with `partitions` none it is left out.
+  virtual Task<ClusterOutcome> elect_leaders(Session& /*session*/, ElectionRequest /*request*/) {
+    ClusterOutcome refused;
+    refused.error = ErrorCode::unsupported_version;
+    co_return refused;
+  }
+  /// Answered once it is begun; list_reassignments() tells what still runs.
+  virtual Task<ClusterOutcome> reassign(Session& /*session*/, ReassignmentRequest /*request*/) {
+    ClusterOutcome refused;
+    refused.error = ErrorCode::unsupported_version;
+    co_return refused;
+  }
+  /// None: all.
+  virtual Task<ReassignmentsListed> list_reassignments(
+      Session& /*session*/, std::optional<std::vector<TopicPartitions>> /*topics*/) {
+    ReassignmentsListed refused;
+    refused.error = ErrorCode::unsupported_version;
+    co_return refused;
+  }
 };
 
 }  // namespace millrace

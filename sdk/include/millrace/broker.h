@@ -108,8 +108,10 @@ struct PartitionFetch {
   std::int32_t partition = -1;
   Epoch current_leader_epoch;  ///< what the client believes; none: not checked
   Offset from;
-  Epoch last_fetched_epoch;
-  Offset log_start;  ///< of a follower
+  Epoch last_fetched_epoch;  ///< of the record before `from`; one that diverges is told (KIP-595)
+  // of a follower
+  Offset log_start;
+  Offset high_watermark{INT64_MAX};  ///< that it knows: a later one is worth an answer (KIP-1166)
   std::int32_t bytes_max = 0;
 };
 struct TopicFetch {
@@ -121,7 +123,8 @@ struct TopicForgotten {
   std::vector<std::int32_t> partitions;
 };
 struct FetchRequest {
-  std::int32_t replica_id = -1;  ///< -1: a consumer
+  std::int32_t replica_id = -1;     ///< -1: a consumer
+  std::int64_t replica_epoch = -1;  ///< of the follower's lease (KIP-903); -1: not told
   Duration wait_max{};
   std::int32_t bytes_min = 0;
   std::int32_t bytes_max = 0x7fffffff;
@@ -145,6 +148,10 @@ struct PartitionFetched {
   Offset high_watermark;
   Offset last_stable;
   Offset log_start;
+  /// Where what the reader holds leaves this log: the newest epoch that both have, and where it
+  /// ends here (KIP-595). None: it does not.
+  Epoch diverging_epoch;
+  Offset diverging_end;
   std::optional<std::vector<AbortedTransaction>> aborted;  ///< none: null on the wire
   Payload records;
 };

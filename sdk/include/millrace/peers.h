@@ -31,7 +31,7 @@ struct ClusterPartition {
   std::vector<std::int32_t> removing;  ///< of `replicas`, likewise
 };
 
-struct ClusterTopic {
+struct ClusterTopicState {
   std::string name;
   Uuid id;
   std::map<std::string, std::string> configs;  ///< overrides, by Kafka's names
@@ -54,7 +54,7 @@ struct ClusterUpdate {
   /// What is not in a full one does not exist; logs are not removed for that.
   bool full = false;
   std::vector<ClusterBroker> brokers;  ///< always all that live
-  std::vector<ClusterTopic> topics;
+  std::vector<ClusterTopicState> topics;
   std::vector<TopicName> deleted;  ///< their logs are removed, by id
   /// All settings of brokers that were changed while they run; by id, or "<default>".
   std::map<std::string, std::map<std::string, std::string>> broker_configs;
@@ -73,11 +73,14 @@ struct ClusterUpdated {
 
 /// A leader wants another in-sync set (KIP-497).
 struct InSyncChange {
-  TopicPartition partition;
+  TopicPartition partition;  ///< on arrival, no name where the receiver knows no topic of this id
   Uuid topic_id;
   Epoch leader_epoch;
   std::int32_t partition_epoch = 0;  ///< of the state that the change was made from
   std::vector<std::int32_t> in_sync;
+  /// Of the leases of `in_sync`, place by place, as their fetches have told: one of an earlier life
+  /// of a broker is refused (KIP-903). -1, or empty: not known.
+  std::vector<std::int64_t> in_sync_epochs;
 };
 struct InSyncChanged {
   TopicPartition partition;
@@ -85,11 +88,19 @@ struct InSyncChanged {
   ClusterPartition state;  ///< what holds now, when there is no error
 };
 
-/// Another broker.  [the shard that connected]
+/// Of a broker that goes down in order.
+struct LeadersMoved {
+  ErrorCode error = ErrorCode::none;      ///< NOT_CONTROLLER, STALE_BROKER_EPOCH
+  std::vector<TopicPartition> remaining;  ///< what it still leads
+};
+
+/// Another broker. A call has no deadline of its own: a peer that hangs answers nothing, so callers
+/// set one (with_deadline).  [the shard that connected]
 class Peer {
  public:
   virtual ~Peer() = default;
-  /// As a follower, with its replica_id.
+  /// As a follower, with its replica_id. Topics go by id, and are answered by id alone, without
+  /// names; records are slices of the answer's frame. Errc::unsupported for a topic without id.
   virtual Task<FetchAnswer> fetch(FetchRequest request) = 0;
   virtual Task<std::vector<TopicEpochEnds>> epoch_ends(std::int32_t replica,
                                                        std::vector<TopicEpochQuery> topics) = 0;
@@ -101,9 +112,8 @@ class Peer {
                                                           std::vector<InSyncChange> changes) = 0;
   virtual Task<std::vector<TopicCreated>> create_topics(std::vector<NewTopic> topics) = 0;
   virtual Task<std::vector<TopicDeleted>> delete_topics(std::vector<TopicName> topics) = 0;
-  /// Leaders move away from `broker`. Answers the partitions that it still leads.
-  virtual Task<std::vector<TopicPartition>> shut_down(std::int32_t broker,
-                                                      std::int64_t broker_epoch) = 0;
+  /// Leaders move away from `broker`.
+  virtual Task<LeadersMoved> shut_down(std::int32_t broker, std::int64_t broker_epoch) = 0;
 };
 
 /// What Plugin::extension(extension_id) of a transport plugin answers.
@@ -125,8 +135,7 @@ class ClusterService {
   virtual Task<std::vector<InSyncChanged>> change_in_sync(std::int32_t broker,
                                                           std::int64_t broker_epoch,
                                                           std::vector<InSyncChange> changes) = 0;
-  virtual Task<std::vector<TopicPartition>> shut_down(std::int32_t broker,
-                                                      std::int64_t broker_epoch) = 0;
+  virtual Task<LeadersMoved> shut_down(std::int32_t broker, std::int64_t broker_epoch) = 0;
 };
 
 }  // namespace millrace

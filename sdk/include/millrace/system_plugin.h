@@ -15,6 +15,7 @@
 #include <millrace/environment.h>
 #include <millrace/groups.h>
 #include <millrace/operations.h>
+#include <millrace/peers.h>
 #include <millrace/plugin.h>
 #include <millrace/storage.h>
 #include <millrace/streams.h>
@@ -134,12 +135,32 @@ inline constexpr MillraceLayout system_types[] = {
     layout_of<ProducerInfo>("ProducerInfo"),
     layout_of<InitProducerIdRequest>("InitProducerIdRequest"),
     layout_of<InitProducerIdAnswer>("InitProducerIdAnswer"),
+    layout_of<PartitionOutcome>("PartitionOutcome"),
+    layout_of<TopicOutcome>("TopicOutcome"),
+    layout_of<ClusterOutcome>("ClusterOutcome"),
+    layout_of<ElectionRequest>("ElectionRequest"),
+    layout_of<PartitionReassignment>("PartitionReassignment"),
+    layout_of<TopicReassignment>("TopicReassignment"),
+    layout_of<ReassignmentRequest>("ReassignmentRequest"),
+    layout_of<OngoingReassignment>("OngoingReassignment"),
+    layout_of<OngoingReassignments>("OngoingReassignments"),
+    layout_of<ReassignmentsListed>("ReassignmentsListed"),
+    // peers.h
+    layout_of<ClusterPartition>("ClusterPartition"),
+    layout_of<ClusterTopicState>("ClusterTopicState"),
+    layout_of<ClusterBroker>("ClusterBroker"),
+    layout_of<ClusterUpdate>("ClusterUpdate"),
+    layout_of<ReplicaFailure>("ReplicaFailure"),
+    layout_of<ClusterUpdated>("ClusterUpdated"),
+    layout_of<InSyncChange>("InSyncChange"),
+    layout_of<InSyncChanged>("InSyncChanged"),
+    layout_of<LeadersMoved>("LeadersMoved"),
     // aggregates.h, groups.h
     layout_of<Command>("Command"),
     layout_of<EventInfo>("EventInfo"),
     layout_of<Effect>("Effect"),
     layout_of<EffectOutcome>("EffectOutcome"),
-    layout_of<ClusterTopic>("ClusterTopic"),
+    layout_of<ClusterTopicState>("ClusterTopicState"),
     layout_of<AggregateDeclaration>("AggregateDeclaration"),
     layout_of<AggregateAnswer>("AggregateAnswer"),
     layout_of<Call<AggregateAnswer>>("Call<AggregateAnswer>"),
