@@ -105,7 +105,7 @@ class OperatorChain {
   void guarded(std::size_t step_at, F body) noexcept;
   void fail(ChainFailure failure) noexcept;
   void fail_memory(std::size_t step_at);
-  void emit(std::size_t step_at, const OutputRecord& record);
+  void emit(std::size_t step_at, const OutputRecord& emitted);
   void write(std::size_t step_at, std::string_view topic, const OutputRecord& record);
   std::optional<ChainFailure> finish();
 
