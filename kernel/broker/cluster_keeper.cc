@@ -91,7 +91,7 @@ Task<> ClusterKeeper::load_broker_configs() {
 }
 
 Task<> ClusterKeeper::announce(const std::vector<Endpoint>& endpoints) {
-  BrokerState self{.id = config_.id, .rack = config_.rack, .endpoints = {}};
+  BrokerState self{.id = config_.id, .epoch = lease_->epoch(), .rack = config_.rack};
   for (const auto& endpoint : endpoints) {
     self.endpoints.emplace(endpoint.listener, endpoint.advertised);
   }

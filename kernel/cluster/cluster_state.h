@@ -21,8 +21,14 @@ bool is_internal_topic(std::string_view name) noexcept;
 struct PartitionState {
   std::int32_t leader = -1;
   Epoch leader_epoch{0};
-  std::vector<std::int32_t> replicas;
-  std::vector<std::int32_t> in_sync;
+  /// One more at each change of any of this (KIP-497): the version of its key in coordination.
+  std::int32_t partition_epoch = 0;
+  std::vector<std::int32_t> replicas{};
+  std::vector<std::int32_t> in_sync{};
+  std::vector<std::int32_t> adding{};    ///< of `replicas`, while a reassignment runs (KIP-455)
+  std::vector<std::int32_t> removing{};  ///< of `replicas`, likewise
+
+  friend bool operator==(const PartitionState&, const PartitionState&) = default;
 };
 
 struct TopicState {
@@ -38,8 +44,9 @@ struct TopicState {
 
 struct BrokerState {
   std::int32_t id = -1;
-  std::string rack;
-  std::map<std::string, Address, std::less<>> endpoints;  ///< by listener
+  std::int64_t epoch = -1;  ///< of its lease
+  std::string rack{};
+  std::map<std::string, Address, std::less<>> endpoints{};  ///< by listener
 };
 
 /// Stands for all brokers where settings are kept by broker id; Kafka's name for it.

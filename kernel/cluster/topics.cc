@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::size_t topic_name_chars_max = 249;
 
+// Leaves room for the write that fences a controller's commit.
+constexpr std::size_t part_bytes_max = commit_bytes_max - 1024;
+
 bool allowed_in_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
          c == '_' || c == '-';
@@ -59,7 +62,7 @@ std::vector<std::int32_t> brokers_of(const ClusterState& cluster) {
 
 PartitionState led_by_first(std::vector<std::int32_t> replicas) {
   const auto leader = replicas.front();
-  return {leader, Epoch{0}, replicas, replicas};
+  return {.leader = leader, .replicas = replicas, .in_sync = replicas};
 }
 
 std::optional<TopicRefusal> check_replicas(const std::vector<std::int32_t>& replicas,
@@ -200,33 +203,21 @@ std::size_t bytes_of(const std::vector<Write>& writes) {
   return bytes;
 }
 
-/// Commits of a size that every backend takes, in the given order.
-Task<> commit_in_parts(Coordination& coordination, std::vector<Write> writes) {
-  std::vector<Write> part;
-  std::size_t bytes = 0;
-  for (auto& write : writes) {
-    const auto more = commit_bytes_of(write);
-    if (!part.empty() && bytes + more > commit_bytes_max) {
-      MR_CO_CHECK(co_await coordination.commit(std::exchange(part, {})));
-      bytes = 0;
-    }
-    bytes += more;
-    part.push_back(std::move(write));
-  }
-  if (!part.empty()) MR_CO_CHECK(co_await coordination.commit(std::move(part)));
-  co_return {};
-}
-
 /// All at once where that is possible. Else `states` first, in parts, and then `topic`: what has
 /// states and no key of its own is no topic, so it is there or grown with that last commit.
-Task<> commit_topic_last(Coordination& coordination, std::vector<Write> states,
-                         std::vector<Write> topic) {
-  if (bytes_of(states) + bytes_of(topic) > commit_bytes_max) {
-    MR_CO_CHECK(co_await commit_in_parts(coordination, std::exchange(states, {})));
+/// Answers the versions of `states`.
+Task<std::vector<Version>> commit_topic_last(Coordination& coordination, std::vector<Write> states,
+                                             std::vector<Write> topic) {
+  const auto count = states.size();
+  if (bytes_of(states) + bytes_of(topic) > part_bytes_max) {
+    MR_CO_TRY(auto versions, co_await commit_in_parts(coordination, std::move(states)));
+    MR_CO_CHECK(co_await coordination.commit(std::move(topic)));
+    co_return std::move(versions);
   }
-  std::ranges::move(states, std::back_inserter(topic));
-  MR_CO_CHECK(co_await coordination.commit(std::move(topic)));
-  co_return {};
+  std::ranges::move(topic, std::back_inserter(states));
+  MR_CO_TRY(auto versions, co_await coordination.commit(std::move(states)));
+  versions.resize(count);
+  co_return std::move(versions);
 }
 
 std::optional<TopicRefusal> take_configs(const NewTopic& wanted,
@@ -267,6 +258,26 @@ std::optional<TopicRefusal> check_topic_name(std::string_view name) {
   return std::nullopt;
 }
 
+Task<std::vector<Version>> commit_in_parts(Coordination& coordination, std::vector<Write> writes) {
+  std::vector<Version> versions;
+  std::vector<Write> part;
+  std::size_t bytes = 0;
+  for (auto& write : writes) {
+    const auto more = commit_bytes_of(write);
+    if (!part.empty() && bytes + more > part_bytes_max) {
+      MR_CO_TRY(const auto done, co_await coordination.commit(std::exchange(part, {})));
+      versions.insert(versions.end(), done.begin(), done.end());
+      bytes = 0;
+    }
+    bytes += more;
+    part.push_back(std::move(write));
+  }
+  if (part.empty()) co_return std::move(versions);
+  MR_CO_TRY(const auto done, co_await coordination.commit(std::move(part)));
+  versions.insert(versions.end(), done.begin(), done.end());
+  co_return std::move(versions);
+}
+
 Task<std::vector<TopicState>> read_topics(Coordination& coordination) {
   std::vector<TopicState> topics;
   MR_CO_TRY(const auto names, co_await coordination.list(std::string(znodes::topics)));
@@ -280,6 +291,7 @@ Task<std::vector<TopicState>> read_topics(Coordination& coordination) {
       const auto key = znodes::partition_state(name, static_cast<std::int32_t>(at));
       MR_CO_TRY(const auto state, co_await coordination.get(key));
       MR_CO_CHECK(znodes::decode_partition_state(state.value, topic.partitions[at]));
+      topic.partitions[at].partition_epoch = static_cast<std::int32_t>(state.version);
     }
     auto config = co_await coordination.get(znodes::topic_config(name));
     if (config) {
@@ -328,8 +340,8 @@ Planned plan_growth(const TopicGrowth& wanted, const ClusterState& cluster) {
   return planned;
 }
 
-Task<> write_growth(Coordination& coordination, TopicState topic, std::int32_t first,
-                    std::int32_t controller_epoch) {
+Task<std::vector<Version>> write_growth(Coordination& coordination, TopicState topic,
+                                        std::int32_t first, std::int32_t controller_epoch) {
   std::vector<Write> states;
   for (auto at = static_cast<std::size_t>(first); at < topic.partitions.size(); ++at) {
     states.push_back(state_write(topic, at, controller_epoch));
@@ -345,10 +357,12 @@ Task<> undo_growth(Coordination& coordination, TopicState before, std::int32_t p
   for (auto at = static_cast<std::int32_t>(before.partitions.size()); at < partitions; ++at) {
     writes.push_back({.key = znodes::partition_state(before.name, at)});
   }
-  co_return co_await commit_in_parts(coordination, std::move(writes));
+  MR_CO_CHECK(co_await commit_in_parts(coordination, std::move(writes)));
+  co_return {};
 }
 
-Task<> write_topic(Coordination& coordination, TopicState topic, std::int32_t controller_epoch) {
+Task<std::vector<Version>> write_topic(Coordination& coordination, TopicState topic,
+                                       std::int32_t controller_epoch) {
   std::vector<Write> states;
   for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
     states.push_back(state_write(topic, at, controller_epoch));
@@ -359,7 +373,7 @@ Task<> write_topic(Coordination& coordination, TopicState topic, std::int32_t co
   made.push_back({.key = znodes::topic(topic.name),
                   .value = znodes::encode_topic(topic),
                   .expected = must_not_exist});
-  if (bytes_of(states) + bytes_of(made) > commit_bytes_max) {
+  if (bytes_of(states) + bytes_of(made) > part_bytes_max) {
     // Its states must not be written over those of a topic that is there.
     const auto found = co_await coordination.get(znodes::topic(topic.name));
     if (found) co_return Error{Errc::conflict, znodes::topic(topic.name) + " is there already"};
@@ -379,13 +393,14 @@ Task<> erase_topic(Coordination& coordination, TopicState topic) {
   rest.push_back({.key = znodes::topic_config(topic.name), .value = {}});
   auto mark = co_await coordination.get(znodes::delete_topic(topic.name));
   if (mark) rest.push_back({.key = znodes::delete_topic(topic.name), .value = {}});
-  if (bytes_of(states) + bytes_of(rest) <= commit_bytes_max) {
+  if (bytes_of(states) + bytes_of(rest) <= part_bytes_max) {
     std::ranges::move(rest, std::back_inserter(states));
     MR_CO_CHECK(co_await coordination.commit(std::move(states)));
     co_return {};
   }
   MR_CO_CHECK(co_await coordination.commit(std::move(rest)));
-  co_return co_await commit_in_parts(coordination, std::move(states));
+  MR_CO_CHECK(co_await commit_in_parts(coordination, std::move(states)));
+  co_return {};
 }
 
 }  // namespace millrace::kernel

@@ -48,15 +48,21 @@ Planned plan_growth(const TopicGrowth& wanted, const ClusterState& cluster);
 // A topic's keys change all or nothing: in one commit, or, where there are too many for one, with
 // the last of several, which is that of the topic's own key.
 
+/// Commits of a size that every backend takes, in the given order. Answers the keys' versions.
+/// [control thread]
+Task<std::vector<Version>> commit_in_parts(Coordination& coordination, std::vector<Write> writes);
+
 /// Writes the keys of the partitions from `first` on, and of the topic that now has them, all or
-/// nothing.  [control thread]
-Task<> write_growth(Coordination& coordination, TopicState topic, std::int32_t first,
-                    std::int32_t controller_epoch);
+/// nothing. Answers the versions of the partitions' states.  [control thread]
+Task<std::vector<Version>> write_growth(Coordination& coordination, TopicState topic,
+                                        std::int32_t first, std::int32_t controller_epoch);
 /// Takes that back: `before` is the topic as it was, `partitions` how many it has got.
 Task<> undo_growth(Coordination& coordination, TopicState before, std::int32_t partitions);
 
-/// Writes all keys of `topic`, all or nothing. Errc::conflict when it exists.  [control thread]
-Task<> write_topic(Coordination& coordination, TopicState topic, std::int32_t controller_epoch);
+/// Writes all keys of `topic`, all or nothing. Errc::conflict when it exists. Answers the versions
+/// of its partitions' states.  [control thread]
+Task<std::vector<Version>> write_topic(Coordination& coordination, TopicState topic,
+                                       std::int32_t controller_epoch);
 
 /// Removes all keys of `topic` and the mark of its deletion, all or nothing.  [control thread]
 Task<> erase_topic(Coordination& coordination, TopicState topic);

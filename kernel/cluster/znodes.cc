@@ -47,6 +47,15 @@ bool read(const json::value& value, std::vector<std::int32_t>& into) {
   return true;
 }
 
+// The list of one partition, among those of `name`; none is none.
+bool read_member(const json::object& object, std::string_view name, std::size_t partition,
+                 std::vector<std::int32_t>& into) {
+  const auto* lists = object.if_contains(name);
+  if (!lists || !lists->is_object()) return lists == nullptr;
+  const auto* list = lists->get_object().if_contains(std::to_string(partition));
+  return !list || read(*list, into);
+}
+
 // Numbers that Kafka writes as texts.
 bool read_text_number(const json::object& object, std::string_view name, std::int64_t& into) {
   std::string text;
@@ -121,14 +130,17 @@ std::string encode_broker(const BrokerState& state, Timestamp now) {
     object["port"] = first.port;
   }
   if (!state.rack.empty()) object["rack"] = state.rack;
+  // Kafka takes the transaction that made the key for it.
+  object["epoch"] = state.epoch;
   return json::serialize(object);
 }
 
 Result<BrokerState> decode_broker(std::int32_t id, std::string_view text) {
   const auto key = broker(id);
   MR_TRY(const auto object, parse_object(key, text));
-  BrokerState state{.id = id, .rack = {}, .endpoints = {}};
+  BrokerState state{.id = id};
   read(object, "rack", state.rack);
+  read(object, "epoch", state.epoch);
   const auto* endpoints = object.if_contains("endpoints");
   if (!endpoints || !endpoints->is_array()) return malformed(key, text);
   for (const auto& element : endpoints->get_array()) {
@@ -144,14 +156,20 @@ Result<BrokerState> decode_broker(std::int32_t id, std::string_view text) {
 
 std::string encode_topic(const TopicState& state) {
   json::object assignment;
+  json::object adding;
+  json::object removing;
   for (std::size_t at = 0; at < state.partitions.size(); ++at) {
-    assignment[std::to_string(at)] = array_of(state.partitions[at].replicas);
+    const auto& partition = state.partitions[at];
+    const auto number = std::to_string(at);
+    assignment[number] = array_of(partition.replicas);
+    if (!partition.adding.empty()) adding[number] = array_of(partition.adding);
+    if (!partition.removing.empty()) removing[number] = array_of(partition.removing);
   }
   return json::serialize(json::object{{"version", 3},
                                       {"topic_id", to_string(state.id)},
                                       {"partitions", std::move(assignment)},
-                                      {"adding_replicas", json::object{}},
-                                      {"removing_replicas", json::object{}}});
+                                      {"adding_replicas", std::move(adding)},
+                                      {"removing_replicas", std::move(removing)}});
 }
 
 Result<TopicState> decode_topic(std::string_view name, std::string_view text) {
@@ -172,6 +190,10 @@ Result<TopicState> decode_topic(std::string_view name, std::string_view text) {
     const auto* list = by_number.if_contains(std::to_string(at));
     PartitionState partition;
     if (!list || !read(*list, partition.replicas)) return malformed(key, text);
+    if (!read_member(object, "adding_replicas", at, partition.adding) ||
+        !read_member(object, "removing_replicas", at, partition.removing)) {
+      return malformed(key, text);
+    }
     state.partitions.push_back(std::move(partition));
   }
   return state;

@@ -41,7 +41,8 @@ Result<std::int32_t> decode_controller(std::string_view text);
 std::string encode_broker(const BrokerState& state, Timestamp now);
 Result<BrokerState> decode_broker(std::int32_t id, std::string_view text);
 
-/// The topic's id and its partitions' replicas; the rest of TopicState is in other keys.
+/// The topic's id, its partitions' replicas and their reassignments; the rest of TopicState is in
+/// other keys.
 std::string encode_topic(const TopicState& state);
 Result<TopicState> decode_topic(std::string_view name, std::string_view text);
 
@@ -52,7 +53,7 @@ Result<std::map<std::string, std::string>> decode_configs(std::string_view key,
                                                           std::string_view text);
 
 std::string encode_partition_state(const PartitionState& state, std::int32_t controller_epoch);
-/// Fills leader, leader epoch and in-sync replicas of `into`.
+/// Fills leader, leader epoch and in-sync replicas of `into`. Its epoch is the key's version.
 Result<> decode_partition_state(std::string_view text, PartitionState& into);
 
 /// A block of producer ids, first and last inclusive.

@@ -101,7 +101,10 @@ Result<std::vector<TopicState>> topics_of_folders(FileSystem& files, const std::
       }
       if (!id.is_none()) topic.id = id;
       MR_TRY(const auto epoch, read_last_epoch(files, folder));
-      topic.partitions.push_back({broker_id, epoch, {broker_id}, {broker_id}});
+      topic.partitions.push_back({.leader = broker_id,
+                                  .leader_epoch = epoch,
+                                  .replicas = {broker_id},
+                                  .in_sync = {broker_id}});
     }
     const auto other = topic.id.is_none() ? names.end() : names.emplace(topic.id, name).first;
     if (other != names.end() && other->second != name) {

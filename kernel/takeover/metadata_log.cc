@@ -111,7 +111,10 @@ Result<> Replay::on(const kafka::PartitionRecord& record) {
                                     std::to_string(partitions.size())};
   }
   if (at == partitions.size()) partitions.emplace_back();
-  partitions[at] = {record.leader, Epoch{record.leader_epoch}, record.replicas, record.isr};
+  partitions[at] = {.leader = record.leader,
+                    .leader_epoch = Epoch{record.leader_epoch},
+                    .replicas = record.replicas,
+                    .in_sync = record.isr};
   return {};
 }
 

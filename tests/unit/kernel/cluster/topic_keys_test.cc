@@ -32,11 +32,11 @@ class TopicKeysTest : public ::testing::TestWithParam<std::size_t> {
     state.name = "orders";
     state.id.bytes.fill(7);
     for (std::size_t at = 0; at < partitions; ++at) {
-      state.partitions.push_back({1, Epoch{0}, {1, 2, 3}, {1, 2, 3}});
+      state.partitions.push_back({.leader = 1, .replicas = {1, 2, 3}, .in_sync = {1, 2, 3}});
     }
     return state;
   }
-  Result<> write(const TopicState& state) {
+  Result<std::vector<Version>> write(const TopicState& state) {
     return run([&] { return write_topic(*coordination_, state, 1); });
   }
   std::vector<TopicState> read() {

@@ -117,7 +117,7 @@ TEST_F(TakeoverTest, WhatWeChangedStaysUntilKafkaRanAgain) {
 TEST_F(TakeoverTest, ATopicThatKafkaDeletedMeanwhileGoesAndOneOfOursStays) {
   TopicState deleted{
       .name = "deleted", .id = node_.random().uuid(), .configs = {}, .partitions = {}};
-  deleted.partitions.push_back({1, Epoch{0}, {1}, {1}});
+  deleted.partitions.push_back({.leader = 1, .replicas = {1}, .in_sync = {1}});
   TopicState ours = deleted;
   ours.name = "ours";
   ours.id = node_.random().uuid();

@@ -1,0 +1,40 @@
+// The writes of one controller: each commit also writes /controller_epoch, at the version that the
+// controller has left it. Once another broker is the controller nothing more of ours is written.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <millrace/coordination.h>
+#include <millrace/shard.h>
+
+namespace millrace::kernel {
+
+/// Reads pass through. Commits are made one after the other; Errc::conflict on
+/// znodes::controller_epoch says that there is another controller.  [control thread]
+class FencedWrites final : public Coordination {
+ public:
+  /// `under` outlives it. `version`: of the epoch's key, since we have written it.
+  FencedWrites(Coordination& under, std::int32_t epoch, Version version)
+      : under_(under), epoch_(epoch), version_(version) {}
+
+  Task<std::unique_ptr<Lease>> join(Member self) override { return under_.join(self); }
+  Task<Versioned> get(std::string key) override { return under_.get(std::move(key)); }
+  Task<std::vector<std::string>> list(std::string prefix) override {
+    return under_.list(std::move(prefix));
+  }
+  Task<std::vector<Version>> commit(std::vector<Write> writes) override;
+  Task<Seen> next_change(std::string prefix, Seen seen) override {
+    return under_.next_change(std::move(prefix), seen);
+  }
+
+ private:
+  Coordination& under_;
+  std::int32_t epoch_;
+  Version version_;
+  Mutex one_at_a_time_;
+};
+
+}  // namespace millrace::kernel
