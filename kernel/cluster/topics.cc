@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "kernel/cluster/placement.h"
 #include "kernel/cluster/znodes.h"
 #include "kernel/partition/topic_config.h"
 
@@ -111,16 +112,23 @@ std::optional<TopicRefusal> take_assignments(const NewTopic& wanted,
   return std::nullopt;
 }
 
-// Adds partitions up to `count`, their replicas one after the other over the brokers.
-void place(std::int32_t count, std::size_t replication, const std::vector<std::int32_t>& brokers,
+// Adds partitions up to `count`.
+void place(std::int32_t count, std::size_t replication, const ClusterState& cluster,
            TopicState& topic) {
-  for (auto at = topic.partitions.size(); at < static_cast<std::size_t>(count); ++at) {
-    std::vector<std::int32_t> replicas;
-    for (std::size_t n = 0; n < replication; ++n) {
-      replicas.push_back(brokers[(at + n) % brokers.size()]);
-    }
+  const auto more = static_cast<std::size_t>(count) - topic.partitions.size();
+  for (auto& replicas : place_replicas(cluster, topic.partitions, more, replication)) {
     topic.partitions.push_back(led_by_first(std::move(replicas)));
   }
+}
+
+TopicRefusal too_few_brokers(std::size_t replication, std::size_t brokers) {
+  const auto wanted = std::to_string(replication);
+  return {ErrorCode::invalid_replication_factor,
+          "Unable to replicate the partition " + wanted +
+              " time(s): The target replication factor of " + wanted +
+              " cannot be reached because only " + std::to_string(brokers) +
+              " broker(s) are registered or some brokers have all their log directories "
+              "cordoned."};
 }
 
 std::optional<TopicRefusal> check_count(std::int32_t partitions) {
@@ -138,9 +146,9 @@ std::optional<TopicRefusal> check_count(std::int32_t partitions) {
 }
 
 // Replica lists from the request, or placed by us.
-std::optional<TopicRefusal> place_replicas(const NewTopic& wanted, const ClusterState& cluster,
-                                           const std::map<std::string, std::string>& defaults,
-                                           TopicState& topic) {
+std::optional<TopicRefusal> take_replicas(const NewTopic& wanted, const ClusterState& cluster,
+                                          const std::map<std::string, std::string>& defaults,
+                                          TopicState& topic) {
   const auto brokers = brokers_of(cluster);
   if (!wanted.assignments.empty()) return take_assignments(wanted, brokers, topic);
 
@@ -156,15 +164,9 @@ std::optional<TopicRefusal> place_replicas(const NewTopic& wanted, const Cluster
         "Replication factor must be larger than 0, or -1 to use the default value."};
   }
   if (static_cast<std::size_t>(replication) > brokers.size()) {
-    const auto wanted_replicas = std::to_string(replication);
-    return TopicRefusal{ErrorCode::invalid_replication_factor,
-                        "Unable to replicate the partition " + wanted_replicas +
-                            " time(s): The target replication factor of " + wanted_replicas +
-                            " cannot be reached because only " + std::to_string(brokers.size()) +
-                            " broker(s) are registered or some brokers have all their log "
-                            "directories cordoned."};
+    return too_few_brokers(static_cast<std::size_t>(replication), brokers.size());
   }
-  place(partitions, static_cast<std::size_t>(replication), brokers, topic);
+  place(partitions, static_cast<std::size_t>(replication), cluster, topic);
   return std::nullopt;
 }
 
@@ -309,7 +311,7 @@ Planned plan_topic(const NewTopic& wanted, const ClusterState& cluster,
   Planned planned;
   planned.topic.name = wanted.name;
   planned.refusal = check_new_name(wanted.name, cluster);
-  if (!planned.refusal) planned.refusal = place_replicas(wanted, cluster, defaults, planned.topic);
+  if (!planned.refusal) planned.refusal = take_replicas(wanted, cluster, defaults, planned.topic);
   if (!planned.refusal) planned.refusal = take_configs(wanted, defaults, planned.topic);
   if (!planned.refusal) planned.topic.id = random.uuid();
   return planned;
@@ -329,7 +331,11 @@ Planned plan_growth(const TopicGrowth& wanted, const ClusterState& cluster) {
   const auto brokers = brokers_of(cluster);
   const auto replication = topic->partitions.front().replicas.size();
   if (!wanted.assignments) {
-    place(wanted.partitions, std::min(replication, brokers.size()), brokers, planned.topic);
+    if (replication > brokers.size()) {
+      planned.refusal = too_few_brokers(replication, brokers.size());
+    } else {
+      place(wanted.partitions, replication, cluster, planned.topic);
+    }
     return planned;
   }
   for (const auto& replicas : *wanted.assignments) {

@@ -220,6 +220,37 @@ Result<std::map<std::string, std::string>> decode_configs(std::string_view key,
   return configs;
 }
 
+std::string configs_of(const ConfigEntity& entity) {
+  return entity.kind == ConfigEntity::Kind::topic ? topic_config(entity.name)
+                                                  : broker_config(entity.name);
+}
+
+std::string config_change(std::int64_t number) {
+  auto digits = std::to_string(number);
+  digits.insert(0, digits.size() < 10 ? 10 - digits.size() : 0, '0');
+  return std::string(config_changes) + "/config_change_" + digits;
+}
+
+std::string encode_config_change(const ConfigEntity& entity) {
+  const std::string kind = entity.kind == ConfigEntity::Kind::topic ? "topics/" : "brokers/";
+  return json::serialize(json::object{{"version", 2}, {"entity_path", kind + entity.name}});
+}
+
+Result<ConfigEntity> decode_config_change(std::string_view text) {
+  MR_TRY(const auto object, parse_object(config_changes, text));
+  std::string path;
+  if (!read(object, "entity_path", path)) return malformed(config_changes, text);
+  constexpr std::string_view of_topic = "topics/";
+  constexpr std::string_view of_broker = "brokers/";
+  if (path.starts_with(of_topic)) {
+    return ConfigEntity{ConfigEntity::Kind::topic, path.substr(of_topic.size())};
+  }
+  if (path.starts_with(of_broker)) {
+    return ConfigEntity{ConfigEntity::Kind::broker, path.substr(of_broker.size())};
+  }
+  return malformed(config_changes, text);
+}
+
 std::string encode_partition_state(const PartitionState& state, std::int32_t epoch) {
   return json::serialize(json::object{{"controller_epoch", epoch},
                                       {"leader", state.leader},

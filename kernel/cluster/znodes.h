@@ -20,6 +20,7 @@ inline constexpr std::string_view broker_ids = "/brokers/ids";
 inline constexpr std::string_view topics = "/brokers/topics";
 inline constexpr std::string_view topic_configs = "/config/topics";
 inline constexpr std::string_view broker_configs = "/config/brokers";
+inline constexpr std::string_view config_changes = "/config/changes";
 inline constexpr std::string_view delete_topics = "/admin/delete_topics";
 inline constexpr std::string_view producer_id_block = "/latest_producer_id_block";
 
@@ -51,6 +52,19 @@ std::string encode_configs(const std::map<std::string, std::string>& configs);
 /// `key` is where they stand, for the error.
 Result<std::map<std::string, std::string>> decode_configs(std::string_view key,
                                                           std::string_view text);
+
+/// Whose settings have changed: what a mark below config_changes says.
+struct ConfigEntity {
+  enum class Kind { topic, broker };
+  Kind kind = Kind::topic;
+  std::string name;  ///< a topic, or as for broker_config()
+};
+/// Where they stand.
+std::string configs_of(const ConfigEntity& entity);
+/// Marks stand in the order of their numbers.
+std::string config_change(std::int64_t number);
+std::string encode_config_change(const ConfigEntity& entity);
+Result<ConfigEntity> decode_config_change(std::string_view text);
 
 std::string encode_partition_state(const PartitionState& state, std::int32_t controller_epoch);
 /// Fills leader, leader epoch and in-sync replicas of `into`. Its epoch is the key's version.

@@ -1,0 +1,258 @@
+// Leaders and in-sync sets.
+#include <algorithm>
+#include <utility>
+
+#include "kernel/cluster/controller_term.h"
+#include "kernel/cluster/topics.h"
+#include "kernel/cluster/updates.h"
+#include "kernel/cluster/znodes.h"
+
+namespace millrace::kernel {
+
+std::set<std::int32_t> ControllerTerm::live() const {
+  BrokerIds ids;
+  for (const auto& [id, broker] : state_.brokers) ids.insert(id);
+  return ids;
+}
+
+bool ControllerTerm::offline(std::int32_t broker, const TopicPartition& id) const {
+  const auto found = offline_.find(broker);
+  return found != offline_.end() && found->second.contains(id);
+}
+
+// Who leaves in order leads, and is in sync, only where nobody else can lead; somebody who is not
+// in sync leads only where the topic allows it, and then nobody else could.
+std::optional<Elected> ControllerTerm::decide(const TopicState& topic, const TopicPartition& id,
+                                              const PartitionState& state,
+                                              const BrokerIds& live) const {
+  const auto there = [&](std::int32_t broker) {
+    return live.contains(broker) && !offline(broker, id);
+  };
+  const auto staying = [&](std::int32_t broker) {
+    return there(broker) && !leaving_.contains(broker);
+  };
+  const auto leader_of = [&state](const std::optional<Elected>& elected) {
+    return elected ? elected->state.leader : state.leader;
+  };
+  auto elected = elect(state, staying, false);
+  if (leader_of(elected) < 0) elected = elect(state, there, false);
+  if (leader_of(elected) < 0 &&
+      setting(topic, "unclean.leader.election.enable", "false") == "true") {
+    elected = elect(state, there, true);
+  }
+  return elected;
+}
+
+// As if one set of live brokers followed the other; only the last outcome is written.
+std::vector<ControllerTerm::PartitionChange> ControllerTerm::decide_all(
+    const std::vector<BrokerIds>& live_in_turn) const {
+  std::vector<PartitionChange> changes;
+  for (const auto& [name, topic] : state_.topics) {
+    for (std::size_t at = 0; at < topic->partitions.size(); ++at) {
+      const TopicPartition id{name, static_cast<std::int32_t>(at)};
+      auto state = topic->partitions[at];
+      for (const auto& there : live_in_turn) {
+        auto elected = decide(*topic, id, state, there);
+        if (!elected) continue;
+        if (elected->unclean) {
+          parts_.log.warning(
+              "a leader that was not in sync was elected: records that only others have are lost",
+              {{"partition", to_string(id)}, {"leader", elected->state.leader}});
+        }
+        state = std::move(elected->state);
+      }
+      if (state != topic->partitions[at]) changes.push_back({name, id.partition, std::move(state)});
+    }
+  }
+  return changes;
+}
+
+Task<> ControllerTerm::write(std::vector<PartitionChange> changes) {
+  if (changes.empty()) co_return {};
+  std::vector<Write> writes;
+  writes.reserve(changes.size());
+  for (const auto& change : changes) {
+    writes.push_back({.key = znodes::partition_state(change.topic, change.partition),
+                      .value = znodes::encode_partition_state(change.state, epoch_),
+                      .expected = change.state.partition_epoch});
+  }
+  const auto versions = co_await commit_in_parts(writes_, std::move(writes));
+  if (!versions) {
+    // What of it is written is read again by whoever is elected next.
+    resign(versions.error());
+    co_return versions.error();
+  }
+  std::map<std::string, TopicState> changed;
+  for (std::size_t at = 0; at < changes.size(); ++at) {
+    auto& change = changes[at];
+    const auto known = state_.topics.find(change.topic);
+    if (known == state_.topics.end()) continue;
+    auto& topic = changed.try_emplace(change.topic, *known->second).first->second;
+    change.state.partition_epoch = static_cast<std::int32_t>((*versions)[at]);
+    topic.partitions[static_cast<std::size_t>(change.partition)] = std::move(change.state);
+  }
+  for (auto& [name, topic] : changed) state_.put(std::move(topic));
+  for (const auto& change : changes) sender_.partition_changed(change.topic, change.partition);
+  co_return {};
+}
+
+// ---- what brokers say ----
+
+void ControllerTerm::answered(std::int32_t broker, std::vector<TopicName> erased,
+                              std::vector<ReplicaFailure> failures) {
+  auto& control = parts_.environment.control();
+  for (const auto& topic : erased) {
+    const auto found = erasing_.find(topic.name);
+    if (found == erasing_.end() || found->second.topic->id != topic.id) continue;
+    found->second.waiting.erase(broker);
+    if (!found->second.waiting.empty()) continue;
+    spawn(control, finish_erasing(topic.name), "end of a topic", &background_);
+  }
+  std::erase_if(failures, [&](ReplicaFailure& failure) {
+    const auto found = erasing_.find(failure.partition.topic);
+    if (found == erasing_.end()) return offline(broker, failure.partition);
+    found->second.failure = std::move(failure.message);
+    return true;
+  });
+  erased_.notify_all();
+  if (failures.empty()) return;
+  // Known at once: whoever waits for the answer asks for it.
+  for (const auto& failure : failures) {
+    offline_[broker].insert_or_assign(failure.partition, failure);
+  }
+  spawn(control, take_failures(broker, std::move(failures)), "offline replicas", &background_);
+}
+
+Task<> ControllerTerm::take_failures(std::int32_t broker, std::vector<ReplicaFailure> failures) {
+  MR_CO_TRY(const auto held, co_await turn());
+  for (const auto& failure : failures) {
+    parts_.log.error("a replica is offline", {{"broker", broker},
+                                              {"partition", to_string(failure.partition)},
+                                              {"error", failure.message}});
+  }
+  co_return co_await write(decide_all({live()}));
+}
+
+// ---- in-sync sets (KIP-497) ----
+
+InSyncChanged ControllerTerm::check_in_sync(std::int32_t broker, const InSyncChange& change) const {
+  InSyncChanged answer{.partition = change.partition, .state = {}};
+  const auto refuse = [&answer](ErrorCode error) {
+    answer.error = error;
+    return answer;
+  };
+  const auto name = state_.names.find(change.topic_id);
+  if (name == state_.names.end()) return refuse(ErrorCode::unknown_topic_id);
+  answer.partition.topic = name->second;
+  const auto& topic = *state_.topics.find(name->second)->second;
+  const auto at = static_cast<std::size_t>(change.partition.partition);
+  if (change.partition.partition < 0 || at >= topic.partitions.size()) {
+    return refuse(ErrorCode::unknown_topic_or_partition);
+  }
+  const auto& state = topic.partitions[at];
+  answer.state = to_update(state, change.partition.partition);
+  if (change.leader_epoch.value < state.leader_epoch.value) {
+    return refuse(ErrorCode::fenced_leader_epoch);
+  }
+  if (change.leader_epoch.value > state.leader_epoch.value ||
+      change.partition_epoch > state.partition_epoch) {
+    return refuse(ErrorCode::not_controller);
+  }
+  if (state.leader != broker) return refuse(ErrorCode::invalid_request);
+  if (change.in_sync == state.in_sync) return answer;  // it was written, and the answer lost
+  if (change.partition_epoch < state.partition_epoch) {
+    return refuse(ErrorCode::invalid_update_version);
+  }
+  const auto contains = [](const std::vector<std::int32_t>& brokers, std::int32_t one) {
+    return std::ranges::find(brokers, one) != brokers.end();
+  };
+  if (!contains(change.in_sync, broker)) return refuse(ErrorCode::invalid_request);
+  for (std::size_t n = 0; n < change.in_sync.size(); ++n) {
+    const auto one = change.in_sync[n];
+    if (!contains(state.replicas, one)) return refuse(ErrorCode::invalid_request);
+    const auto there = state_.brokers.find(one);
+    const auto epoch = n < change.in_sync_epochs.size() ? change.in_sync_epochs[n] : -1;
+    const bool other_life =
+        epoch >= 0 && there != state_.brokers.end() && there->second.epoch != epoch;
+    if (there == state_.brokers.end() || other_life || leaving_.contains(one) ||
+        offline(one, answer.partition)) {
+      // The leader itself may be leaving: it leads until somebody else does.
+      if (one != broker || there == state_.brokers.end()) {
+        return refuse(ErrorCode::ineligible_replica);
+      }
+    }
+  }
+  return answer;
+}
+
+Task<std::vector<InSyncChanged>> ControllerTerm::change_in_sync(std::int32_t broker,
+                                                                std::int64_t broker_epoch,
+                                                                std::vector<InSyncChange> changes) {
+  MR_CO_TRY(const auto held, co_await turn());
+  std::vector<InSyncChanged> answers;
+  std::vector<PartitionChange> writing;
+  std::vector<std::size_t> written;
+  std::set<TopicPartition> asked;
+  const auto sender = state_.brokers.find(broker);
+  for (auto& change : changes) {
+    if (sender == state_.brokers.end() || sender->second.epoch != broker_epoch) {
+      answers.push_back(
+          {.partition = change.partition, .error = ErrorCode::stale_broker_epoch, .state = {}});
+      continue;
+    }
+    answers.push_back(check_in_sync(broker, change));
+    const auto& answer = answers.back();
+    if (answer.error != ErrorCode::none || answer.state.in_sync == change.in_sync) continue;
+    if (!asked.insert(answer.partition).second) {
+      answers.back().error = ErrorCode::invalid_request;
+      continue;
+    }
+    auto state = from_update(answer.state);
+    state.in_sync = std::move(change.in_sync);
+    writing.push_back({answer.partition.topic, answer.partition.partition, std::move(state)});
+    written.push_back(answers.size() - 1);
+  }
+  MR_CO_CHECK(co_await write(std::move(writing)));
+  for (const auto at : written) {
+    auto& answer = answers[at];
+    const auto& topic = *state_.topics.find(answer.partition.topic)->second;
+    const auto number = answer.partition.partition;
+    answer.state = to_update(topic.partitions[static_cast<std::size_t>(number)], number);
+  }
+  co_return std::move(answers);
+}
+
+// ---- a broker that leaves in order ----
+
+std::vector<TopicPartition> ControllerTerm::led_by(std::int32_t broker) const {
+  std::vector<TopicPartition> led;
+  for (const auto& [name, topic] : state_.topics) {
+    for (std::size_t at = 0; at < topic->partitions.size(); ++at) {
+      if (topic->partitions[at].leader != broker) continue;
+      led.push_back({name, static_cast<std::int32_t>(at)});
+    }
+  }
+  return led;
+}
+
+Task<LeadersMoved> ControllerTerm::shut_down(std::int32_t broker, std::int64_t broker_epoch) {
+  LeadersMoved moved;
+  UpdateSender::Moment moment = 0;
+  {
+    MR_CO_TRY(const auto held, co_await turn());
+    const auto known = state_.brokers.find(broker);
+    if (known == state_.brokers.end() || known->second.epoch != broker_epoch) {
+      moved.error = ErrorCode::stale_broker_epoch;
+      co_return std::move(moved);
+    }
+    leaving_.insert(broker);
+    MR_CO_CHECK(co_await write(decide_all({live()})));
+    moved.remaining = led_by(broker);
+    moment = sender_.now();
+    parts_.log.info("a broker leaves", {{"broker", broker}, {"leads", moved.remaining.size()}});
+  }
+  MR_CO_CHECK(co_await sender_.told(moment, live()));
+  co_return std::move(moved);
+}
+
+}  // namespace millrace::kernel

@@ -1,0 +1,289 @@
+#include "kernel/cluster/controller_term.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include "kernel/cluster/topics.h"
+#include "kernel/cluster/znodes.h"
+
+namespace millrace::kernel {
+
+ControllerTerm::ControllerTerm(const ControllerParts& parts, std::int32_t epoch, Version version)
+    : parts_(parts),
+      epoch_(epoch),
+      writes_(parts.coordination, epoch, version),
+      sender_(parts.environment.control(), parts.target, *this, state_, epoch) {
+  auto [end, ended] = make_pending<>();
+  end_ = std::move(end);
+  ended_ = std::move(ended);
+}
+
+void ControllerTerm::resign(Error why) {
+  serving_ = false;
+  end_.resolve(std::move(why));
+}
+
+void ControllerTerm::deposed() {
+  resign(Error{Errc::conflict, "a broker knows of a newer controller"});
+}
+
+Task<> ControllerTerm::serve() {
+  const auto watch = [this](Task<> loop, std::string name) {
+    auto guarded = [](ControllerTerm& self, Task<> body) -> Task<> {
+      MR_CO_TRY(const auto pass, self.running_.enter());
+      auto ended = co_await std::move(body);
+      if (!ended && ended.error().code != Errc::cancelled) self.resign(std::move(ended).error());
+      co_return {};
+    };
+    spawn(parts_.environment.control(), guarded(*this, std::move(loop)), std::move(name),
+          &background_);
+  };
+  auto loaded = co_await load();
+  if (loaded) {
+    serving_ = true;
+    has_served_ = true;
+    watch(watch_brokers(), "brokers");
+    watch(watch_configs(), "changes of settings");
+    watch(rebalance(), "preferred leaders");
+  } else {
+    resign(std::move(loaded).error());
+  }
+  auto why = co_await ended_;
+  serving_ = false;
+  background_.cancel();
+  MR_CO_CHECK(co_await sender_.close());
+  erased_.notify_all();
+  MR_CO_CHECK(co_await running_.close());
+  if (why.error().code == Errc::fenced) co_return why.error();
+  // So that somebody else, or we anew, can be elected at once.
+  std::vector<Write> writes;
+  writes.push_back({.key = std::string(znodes::controller), .value = {}});
+  const auto gone = co_await writes_.commit(std::move(writes));
+  if (!gone && gone.error().code == Errc::fenced) co_return gone.error();
+  co_return why.error();
+}
+
+Task<Controller::Turn> ControllerTerm::turn() {
+  Controller::Turn turn;
+  const auto over = [] { return Error{Errc::fenced, "This is not the correct controller."}; };
+  if (!serving_) co_return over();
+  MR_CO_TRY(turn.pass, running_.enter());
+  MR_CO_TRY(turn.held, co_await changes_.lock());
+  if (!serving_) co_return over();
+  co_return std::move(turn);
+}
+
+// ---- what there is ----
+
+Task<> ControllerTerm::load() {
+  state_.controller_id = parts_.id;
+  MR_CO_TRY(const auto cluster, co_await writes_.get(std::string(znodes::cluster_id)));
+  MR_CO_TRY(state_.cluster_id, znodes::decode_cluster_id(cluster.value));
+  MR_CO_CHECK(co_await read_broker_configs());
+  MR_CO_TRY(auto topics, co_await read_topics(writes_));
+  for (auto& topic : topics) state_.put(std::move(topic));
+  MR_CO_TRY(const auto marks, co_await writes_.list(std::string(znodes::delete_topics)));
+  for (const auto& name : marks) {
+    const auto found = state_.topics.find(name);
+    if (found == state_.topics.end()) continue;
+    const auto topic = found->second;
+    state_.remove(name);
+    begin_erasing(topic);
+  }
+  co_return {};
+}
+
+Task<> ControllerTerm::read_broker_configs() {
+  MR_CO_TRY(const auto brokers, co_await writes_.list(std::string(znodes::broker_configs)));
+  for (const auto& broker : brokers) {
+    const auto key = znodes::broker_config(broker);
+    const auto node = co_await writes_.get(key);
+    if (!node && node.error().code == Errc::not_found) continue;
+    if (!node) co_return node.error();
+    MR_CO_TRY(auto configs, znodes::decode_configs(key, node->value));
+    state_.broker_configs.insert_or_assign(broker, std::move(configs));
+  }
+  co_return {};
+}
+
+// What is not a broker's is named and passed over.
+Task<ControllerTerm::Brokers> ControllerTerm::read_brokers() {
+  Brokers brokers;
+  MR_CO_TRY(const auto ids, co_await writes_.list(std::string(znodes::broker_ids)));
+  for (const auto& name : ids) {
+    std::int32_t id = -1;
+    const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), id);
+    const auto key = std::string(znodes::broker_ids) + "/" + name;
+    const auto node = co_await writes_.get(key);
+    if (!node && node.error().code == Errc::not_found) continue;
+    if (!node) co_return node.error();
+    auto broker = failed == std::errc{} && end == name.data() + name.size()
+                      ? znodes::decode_broker(id, node->value)
+                      : Result<BrokerState>(Error{Errc::corrupt, key + " is no broker's key"});
+    if (broker) {
+      brokers.emplace(id, *std::move(broker));
+    } else {
+      parts_.log.warning("a broker's registration cannot be read; it is passed over",
+                         {{"key", key}, {"error", to_string(broker.error())}});
+    }
+  }
+  co_return std::move(brokers);
+}
+
+std::string ControllerTerm::setting(const TopicState& topic, const std::string& name,
+                                    const std::string& fallback) const {
+  const auto find = [&name](const auto& settings) -> const std::string* {
+    const auto found = settings.find(name);
+    return found == settings.end() ? nullptr : &found->second;
+  };
+  if (const auto* own = find(topic.configs)) return *own;
+  for (const auto& broker : {std::to_string(parts_.id), std::string(all_brokers_key)}) {
+    const auto found = state_.broker_configs.find(broker);
+    if (found == state_.broker_configs.end()) continue;
+    if (const auto* changed = find(found->second)) return *changed;
+  }
+  const auto* configured = find(parts_.defaults);
+  return configured ? *configured : fallback;
+}
+
+std::int64_t ControllerTerm::number(const std::string& name, std::int64_t fallback) const {
+  const auto text = setting({}, name, "");
+  std::int64_t number = fallback;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// ---- brokers ----
+
+Task<> ControllerTerm::watch_brokers() {
+  Seen seen;
+  while (true) {
+    MR_CO_TRY(seen, co_await writes_.next_change(std::string(znodes::broker_ids), seen));
+    MR_CO_TRY(auto brokers, co_await read_brokers());
+    MR_CO_CHECK(co_await take_brokers(std::move(brokers)));
+  }
+}
+
+// Whoever has a new lease was gone and has come back: what it led goes elsewhere where it can.
+Task<> ControllerTerm::take_brokers(Brokers brokers) {
+  MR_CO_TRY(const auto held, co_await turn());
+  BrokerIds stayed;
+  BrokerIds now;
+  for (const auto& [id, broker] : brokers) {
+    now.insert(id);
+    const auto before = state_.brokers.find(id);
+    // Of who was there before our term nothing is known: it is taken to have stayed.
+    const bool bounced = before != state_.brokers.end() && before->second.epoch != broker.epoch;
+    if (!bounced) stayed.insert(id);
+    if (before == state_.brokers.end()) {
+      parts_.log.info("a broker is there", {{"broker", id}, {"epoch", broker.epoch}});
+    } else if (bounced) {
+      parts_.log.info("a broker is back", {{"broker", id}, {"epoch", broker.epoch}});
+    }
+    if (before == state_.brokers.end() || bounced) {
+      leaving_.erase(id);
+      offline_.erase(id);
+    }
+  }
+  for (const auto& [id, broker] : state_.brokers) {
+    if (now.contains(id)) continue;
+    parts_.log.warning("a broker is gone", {{"broker", id}});
+    leaving_.erase(id);
+    offline_.erase(id);
+  }
+  state_.brokers = std::move(brokers);
+  MR_CO_CHECK(co_await write(decide_all({stayed, now})));
+  sender_.brokers_changed();
+  for (const auto& [name, erasing] : erasing_) {
+    for (const auto broker : erasing.waiting) {
+      sender_.topic_deleted({name, erasing.topic->id}, broker);
+    }
+  }
+  erased_.notify_all();
+  co_return {};
+}
+
+// ---- settings ----
+
+// Whoever changes settings writes them and leaves a mark that says so.
+Task<> ControllerTerm::watch_configs() {
+  const std::string prefix(znodes::config_changes);
+  Seen seen;
+  while (true) {
+    MR_CO_TRY(seen, co_await writes_.next_change(prefix, seen));
+    MR_CO_TRY(const auto marks, co_await writes_.list(prefix));
+    for (const auto& mark : marks) {
+      MR_CO_CHECK(co_await take_config(prefix + "/" + mark));
+    }
+  }
+}
+
+Task<> ControllerTerm::take_config(std::string mark) {
+  MR_CO_TRY(const auto held, co_await turn());
+  const auto node = co_await writes_.get(mark);
+  if (!node && node.error().code == Errc::not_found) co_return {};
+  if (!node) co_return node.error();
+  const auto entity = znodes::decode_config_change(node->value);
+  if (!entity) {
+    parts_.log.warning("a mark of changed settings cannot be read; it is removed",
+                       {{"key", mark}, {"error", to_string(entity.error())}});
+  } else {
+    const auto key = znodes::configs_of(*entity);
+    const auto stored = co_await writes_.get(key);
+    if (!stored && stored.error().code != Errc::not_found) co_return stored.error();
+    auto configs =
+        stored ? znodes::decode_configs(key, stored->value)
+               : Result<std::map<std::string, std::string>>(std::map<std::string, std::string>());
+    const auto known = entity->kind == znodes::ConfigEntity::Kind::topic
+                           ? state_.topics.find(entity->name)
+                           : state_.topics.end();
+    if (!configs) {
+      parts_.log.warning("changed settings cannot be read; those before go on",
+                         {{"key", key}, {"error", to_string(configs.error())}});
+    } else if (entity->kind == znodes::ConfigEntity::Kind::broker) {
+      state_.broker_configs.insert_or_assign(entity->name, *std::move(configs));
+      sender_.changed();
+    } else if (known != state_.topics.end()) {
+      auto topic = *known->second;
+      topic.configs = *std::move(configs);
+      state_.put(std::move(topic));
+      sender_.topic_changed(entity->name);
+    }
+  }
+  std::vector<Write> writes;
+  writes.push_back({.key = mark, .value = {}});
+  const auto removed = co_await writes_.commit(std::move(writes));
+  if (!removed && removed.error().code != Errc::not_found) co_return removed.error();
+  co_return {};
+}
+
+// ---- preferred leaders ----
+
+Task<> ControllerTerm::rebalance() {
+  while (true) {
+    const std::chrono::seconds interval(number("leader.imbalance.check.interval.seconds", 300));
+    MR_CO_CHECK(co_await sleep(interval));
+    if (setting({}, "auto.leader.rebalance.enable", "true") != "true") continue;
+    MR_CO_TRY(const auto held, co_await turn());
+    const auto there = live();
+    std::vector<PartitionChange> moves;
+    for (const auto& [name, topic] : state_.topics) {
+      for (std::size_t at = 0; at < topic->partitions.size(); ++at) {
+        const TopicPartition id{name, static_cast<std::int32_t>(at)};
+        const auto usable = [&](std::int32_t broker) {
+          return there.contains(broker) && !leaving_.contains(broker) && !offline(broker, id);
+        };
+        auto elected = elect_preferred(topic->partitions[at], usable);
+        if (elected) moves.push_back({name, id.partition, *std::move(elected)});
+      }
+    }
+    if (moves.empty()) continue;
+    parts_.log.info("leaders move back to their preferred brokers", {{"partitions", moves.size()}});
+    MR_CO_CHECK(co_await write(std::move(moves)));
+  }
+}
+
+}  // namespace millrace::kernel

@@ -1,0 +1,113 @@
+// What a controller knows and does from its election to its end; see controller.h.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kernel/cluster/controller.h"
+#include "kernel/cluster/elections.h"
+#include "kernel/cluster/fenced_writes.h"
+
+namespace millrace::kernel {
+
+/// [control thread]
+class ControllerTerm final : UpdateListener {
+ public:
+  ControllerTerm(const ControllerParts& parts, std::int32_t epoch, Version version);
+
+  /// Reads all, elects, tells everybody, and goes on until the term ends; answers why it did.
+  Task<> serve();
+  /// Ends the term.
+  void resign(Error why);
+  bool serving() const noexcept { return serving_; }
+  bool has_served() const noexcept { return has_served_; }
+
+  Task<Controller::Turn> turn();
+  const ClusterState& state() const noexcept { return state_; }
+  UpdateSender& sender() noexcept { return sender_; }
+
+  // controller_topics.cc  [in a turn]
+  Task<UpdateSender::Moment> add_topic(TopicState topic);
+  Task<UpdateSender::Moment> grow_topic(TopicState topic);
+  Task<UpdateSender::Moment> shrink_topic(std::string name, std::size_t count);
+  Task<UpdateSender::Moment> erase_topic(std::string name);
+  bool being_erased(const std::string& name) const { return erasing_.contains(name); }
+  std::vector<ReplicaFailure> failures_of(const TopicState& topic, std::int32_t first) const;
+  Task<> erased(std::string name);
+
+  // controller_partitions.cc
+  Task<std::vector<InSyncChanged>> change_in_sync(std::int32_t broker, std::int64_t broker_epoch,
+                                                  std::vector<InSyncChange> changes);
+  Task<LeadersMoved> shut_down(std::int32_t broker, std::int64_t broker_epoch);
+
+ private:
+  using BrokerIds = std::set<std::int32_t>;
+  using Brokers = std::map<std::int32_t, BrokerState>;
+  struct PartitionChange {
+    std::string topic;
+    std::int32_t partition = -1;
+    PartitionState state;  // its epoch is that of the state it was made from
+  };
+  struct Erasing {
+    std::shared_ptr<const TopicState> topic;
+    BrokerIds waiting;    // have not said that its logs are gone
+    std::string failure;  // why one could not erase them; it is told again with the next update
+  };
+
+  void answered(std::int32_t broker, std::vector<TopicName> erased,
+                std::vector<ReplicaFailure> failures) override;
+  void deposed() override;
+
+  // controller_term.cc
+  Task<> load();
+  Task<Brokers> read_brokers();
+  Task<> read_broker_configs();
+  Task<> watch_brokers();
+  Task<> take_brokers(Brokers brokers);
+  Task<> watch_configs();
+  Task<> take_config(std::string mark);
+  Task<> rebalance();
+  std::string setting(const TopicState& topic, const std::string& name,
+                      const std::string& fallback) const;
+  std::int64_t number(const std::string& name, std::int64_t fallback) const;
+
+  // controller_partitions.cc
+  /// Errors end the term.
+  Task<> write(std::vector<PartitionChange> changes);
+  std::optional<Elected> decide(const TopicState& topic, const TopicPartition& id,
+                                const PartitionState& state, const BrokerIds& live) const;
+  std::vector<PartitionChange> decide_all(const std::vector<BrokerIds>& live_in_turn) const;
+  BrokerIds live() const;
+  bool offline(std::int32_t broker, const TopicPartition& id) const;
+  Task<> take_failures(std::int32_t broker, std::vector<ReplicaFailure> failures);
+  InSyncChanged check_in_sync(std::int32_t broker, const InSyncChange& change) const;
+  std::vector<TopicPartition> led_by(std::int32_t broker) const;
+
+  // controller_topics.cc
+  Task<> finish_erasing(std::string name);
+  void begin_erasing(std::shared_ptr<const TopicState> topic);
+
+  const ControllerParts& parts_;
+  std::int32_t epoch_;
+  FencedWrites writes_;
+  ClusterState state_;
+  UpdateSender sender_;
+  BrokerIds leaving_;  // in order: they lead only what nobody else can
+  std::map<std::int32_t, std::map<TopicPartition, ReplicaFailure>> offline_;  // by broker
+  std::map<std::string, Erasing> erasing_;
+  Event erased_;
+  bool serving_ = false;
+  bool has_served_ = false;
+  Resolver<> end_;
+  Pending<> ended_;
+  CancelScope background_;
+  Mutex changes_;
+  Gate running_;
+};
+
+}  // namespace millrace::kernel
