@@ -1,0 +1,170 @@
+"""A producer that never stops: idempotent, waiting for all replicas, with the defaults of librdkafka
+for everything that decides whether a message is lost; and readers that follow it."""
+
+import threading
+
+import confluent_kafka as ck
+
+from parts.history import Acknowledged, History, Read, Sent
+
+KEYS = 20
+BURST = 10
+PAUSE_SECONDS = 0.01
+MESSAGE_SECONDS_MAX = 120
+IN_FLIGHT_MAX = 2000
+WAIT_SECONDS_MAX = 90
+READ_SECONDS_MAX = 30
+
+
+class Load:
+    """Numbered messages of a few keys, about a thousand in a second, from a thread of its own.
+    Use as a context manager; `finish()` ends it with everything answered."""
+
+    def __init__(self, addresses: str, topic: str, history: History, *, acks: str = "all"):
+        self.topic = topic
+        self.history = history
+        self.errors: list[str] = []
+        """Of messages that the client gave up."""
+        self._news = threading.Condition()
+        self._ending = threading.Event()
+        self._producer = ck.Producer(
+            {
+                "bootstrap.servers": addresses,
+                "acks": acks,
+                "enable.idempotence": acks == "all",
+                "linger.ms": 2,
+                "partitioner": "murmur2",
+                "queue.buffering.max.messages": IN_FLIGHT_MAX,
+                "message.timeout.ms": MESSAGE_SECONDS_MAX * 1000,
+                "log_level": 0,
+            }
+        )
+        self._thread = threading.Thread(target=self._run, name="load")
+
+    def __enter__(self) -> "Load":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._ending.set()
+        self._thread.join()
+
+    def wait_for_acknowledged(self, count: int, seconds: float = WAIT_SECONDS_MAX) -> None:
+        """Until `count` messages more than now are acknowledged."""
+        with self._news:
+            wanted = len(self.history.acknowledged) + count
+            enough = self._news.wait_for(
+                lambda: len(self.history.acknowledged) >= wanted or self.errors, seconds
+            )
+            assert enough and not self.errors, (
+                f"{len(self.history.acknowledged)} of {wanted} acknowledged; {self.errors[:3]}"
+            )
+
+    def finish(self) -> None:
+        self._ending.set()
+        self._thread.join()
+        left = self._producer.flush(MESSAGE_SECONDS_MAX)
+        assert left == 0 and not self.errors, f"{left} not answered; {self.errors[:3]}"
+
+    def _run(self) -> None:
+        number = 0
+        while not self._ending.is_set():
+            for _ in range(BURST):
+                key = f"key-{number % KEYS}"
+                try:
+                    self._producer.produce(
+                        self.topic, b"%d" % number, key, on_delivery=self._note_of(number)
+                    )
+                except BufferError:  # as many wait as we want
+                    break
+                except ck.KafkaException as fatal:
+                    self._fail(str(fatal))
+                    return
+                self.history.sent.append(Sent(number, key))
+                number += 1
+            self._producer.poll(0)
+            self._ending.wait(PAUSE_SECONDS)
+
+    def _fail(self, text: str) -> None:
+        with self._news:
+            self.errors.append(text)
+            self._news.notify_all()
+
+    def _note_of(self, number: int):
+        def note(error, message):
+            if error is not None:
+                self._fail(f"message {number}: {error.str()}")
+                return
+            with self._news:
+                self.history.acknowledged.append(
+                    Acknowledged(number, message.partition(), message.offset())
+                )
+                self._news.notify_all()
+
+        return note
+
+
+class Reader:
+    """Reads every partition from its start, and goes on from where it is through all that happens."""
+
+    def __init__(self, name: str, addresses: str, topic: str, partitions: int, history: History):
+        self.name = name
+        self.history = history
+        self.errors: list[str] = []
+        self._ending = threading.Event()
+        self._consumer = consumer_of(addresses)
+        self._consumer.assign([ck.TopicPartition(topic, p, 0) for p in range(partitions)])
+        self._thread = threading.Thread(target=self._run, name=name)
+
+    def __enter__(self) -> "Reader":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._ending.set()
+        self._thread.join()
+        self._consumer.close()
+
+    def _run(self) -> None:
+        while not self._ending.is_set():
+            for message in self._consumer.consume(200, timeout=0.1):
+                if message.error() is not None:
+                    if message.error().code() == ck.KafkaError._AUTO_OFFSET_RESET:
+                        self.errors.append(f"{self.name}: {message.error().str()}")
+                    continue
+                self.history.reads.append(
+                    Read(self.name, message.partition(), message.offset(), int(message.value()))
+                )
+
+
+def consumer_of(addresses: str) -> ck.Consumer:
+    """One that belongs to no group, and says so when an offset is gone instead of looking for another."""
+    return ck.Consumer(
+        {
+            "bootstrap.servers": addresses,
+            "group.id": "none",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+            "log_level": 0,
+        }
+    )
+
+
+def read_log(addresses: str, topic: str, partitions: int) -> dict[int, list[tuple[int, int]]]:
+    """All of the topic, as it is now: of each partition (offset, number)."""
+    consumer = consumer_of(addresses)
+    log: dict[int, list[tuple[int, int]]] = {}
+    try:
+        for partition in range(partitions):
+            at = ck.TopicPartition(topic, partition, 0)
+            _, end = consumer.get_watermark_offsets(at, timeout=30)
+            consumer.assign([at])
+            records = log.setdefault(partition, [])
+            while end > 0 and (not records or records[-1][0] < end - 1):
+                message = consumer.poll(READ_SECONDS_MAX)
+                assert message is not None, f"{topic}-{partition}: {records[-1:]}, and then nothing"
+                assert message.error() is None, message.error()
+                records.append((message.offset(), int(message.value())))
+    finally:
+        consumer.close()
+    return log
