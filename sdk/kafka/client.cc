@@ -121,7 +121,7 @@ Task<std::unique_ptr<Client>> Client::connect(Network& network, Address address,
 
 Task<> Client::negotiate() {
   ApiVersionsRequest request;
-  request.client_software_name = "millrace";
+  request.client_software_name = connection_->options.software;
   request.client_software_version = "1";
   auto version = info_of(ApiKey::api_versions).served.max;
   while (true) {

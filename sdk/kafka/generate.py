@@ -82,6 +82,7 @@ class Message:
     flexible: int  # first flexible version
     served: frozenset
     retired: bool
+    private: bool
     body: Struct = None
     structs: dict = member(default_factory=dict)  # inner ones first
 
@@ -141,7 +142,8 @@ def parse_message(words):
     flexible = int(words.take()) if words.accept("flexible") else VERSION_MAX
     served = parse_versions(words.take(), 0) if words.accept("served") else versions
     retired = words.accept("retired")
-    message = Message(kind, name, number, versions, flexible, served, retired)
+    private = words.accept("private")
+    message = Message(kind, name, number, versions, flexible, served, retired, private)
     message.body = Struct(name, message.struct_name, present=versions)
     return message
 
@@ -736,7 +738,8 @@ def api_table(requests):
     for m in requests:
         known = f"{{{min(m.versions)}, {max(m.versions)}}}"
         served = f"{{{min(m.served)}, {max(m.served)}}}"
-        row = f'ApiKey::{snake_case(m.name)}, "{m.name}", {known}, {served}, {m.flexible}'
+        private = str(m.private).lower()
+        row = f'ApiKey::{snake_case(m.name)}, "{m.name}", {known}, {served}, {m.flexible}, {private}'
         lines.append(f"    {{{row}}},")
     lines += ["};", "", "}  // namespace", ""]
     lines += ["std::span<const ApiInfo> api_table() noexcept { return table; }", ""]

@@ -4,6 +4,7 @@
 #include <string>
 
 #include <millrace/groups.h>
+#include <millrace/peers.h>
 
 namespace millrace::kafka_transport {
 
@@ -43,6 +44,14 @@ ApiSet::ApiSet(Broker& broker) {
   serve(ApiKey::describe_producers, handle_describe_producers);
   serve(ApiKey::list_config_resources, handle_list_config_resources);
   serve(ApiKey::describe_topic_partitions, handle_describe_topic_partitions);
+  serve(ApiKey::elect_leaders, handle_elect_leaders);
+  serve(ApiKey::alter_partition_reassignments, handle_alter_partition_reassignments);
+  serve(ApiKey::list_partition_reassignments, handle_list_partition_reassignments);
+  if (broker.service<ClusterService>()) {
+    serve(ApiKey::controlled_shutdown, handle_controlled_shutdown);
+    serve(ApiKey::alter_partition, handle_alter_partition);
+    serve(ApiKey::cluster_update, handle_cluster_update);
+  }
   if (broker.service<GroupService>()) {
     serve(ApiKey::offset_commit, handle_offset_commit);
     serve(ApiKey::offset_fetch, handle_offset_fetch);

@@ -9,6 +9,7 @@
 #include <millrace/groups.h>
 #include <millrace/kafka/api_key.h>
 #include <millrace/observe.h>
+#include <millrace/peers.h>
 
 #include "settings.h"
 
@@ -58,8 +59,10 @@ struct ListenerContext {
   Log log;
   TransportMetrics& metrics;
   std::string listener;
-  std::int32_t node_id = -1;       ///< this broker's
-  GroupService* groups = nullptr;  ///< none: no API that needs it is in `apis`
+  std::int32_t node_id = -1;  ///< this broker's
+  // where there is none, no API that needs it is in `apis`
+  GroupService* groups = nullptr;
+  ClusterService* cluster = nullptr;
 };
 
 }  // namespace millrace::kafka_transport

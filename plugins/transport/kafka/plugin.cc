@@ -1,8 +1,11 @@
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include <millrace/system_plugin.h>
 
+#include "peer_link.h"
 #include "server.h"
 #include "settings.h"
 
@@ -13,8 +16,16 @@ class KafkaTransportPlugin final : public Plugin {
  public:
   Result<> start(Registrar& registrar, Host& host) override {
     MR_TRY(auto settings, read_settings(host.options()));
+    peers_.emplace(host.environment().network());
     return registrar.add(std::make_unique<Server>(host, std::move(settings)));
   }
+  void* extension(std::string_view id) noexcept override {
+    if (id != PeerLink::extension_id || !peers_) return nullptr;
+    return static_cast<PeerLink*>(&*peers_);
+  }
+
+ private:
+  std::optional<KafkaPeerLink> peers_;  // once started
 };
 
 }  // namespace

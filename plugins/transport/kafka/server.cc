@@ -29,7 +29,7 @@ Task<Endpoint> Server::listen(Broker& broker) {
   apis_.emplace(broker);
   metrics_.emplace(kept_metrics_, *apis_);
   context_.emplace(settings_, *apis_, broker, log_, *metrics_, instance_, node_id_,
-                   broker.service<GroupService>());
+                   broker.service<GroupService>(), broker.service<ClusterService>());
   const auto shards = environment_.shards();
   const auto answer_bytes_max = settings_.answer_bytes_pending_max / shards.size();
   for (auto* shard : shards) {

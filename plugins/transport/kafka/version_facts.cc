@@ -19,6 +19,10 @@ ErrorCode fetch_error(std::int16_t version, ErrorCode error) {
   return unknown ? ErrorCode::not_leader_or_follower : error;
 }
 
+bool produce_tells_leaders(std::int16_t version) { return version >= 10; }
+
+bool fetch_tells_leaders(std::int16_t version) { return version >= 16; }
+
 FetchFeatures fetch_features(std::int16_t version) {
   std::int8_t newest_magic = 0;
   if (version >= 2) newest_magic = 1;  // KIP-31, KIP-32
@@ -55,6 +59,10 @@ ApiVersionsFeatures api_versions_features(std::int16_t version) {
 
 DescribeConfigsFeatures describe_configs_features(std::int16_t version) {
   return {.sources = version >= 1};  // KIP-226
+}
+
+ElectLeadersFeatures elect_leaders_features(std::int16_t version) {
+  return {.whole_error = version >= 1};  // KIP-460
 }
 
 ConfigResourcesFeatures config_resources_features(std::int16_t version) {

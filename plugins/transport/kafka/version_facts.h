@@ -14,6 +14,9 @@ ProduceFeatures produce_features(std::int16_t version);
 /// the leader again instead.
 ErrorCode produce_error(std::int16_t version, ErrorCode error);
 ErrorCode fetch_error(std::int16_t version, ErrorCode error);
+/// The answer can tell who leads, and where that is (KIP-951).
+bool produce_tells_leaders(std::int16_t version);
+bool fetch_tells_leaders(std::int16_t version);
 
 struct FetchFeatures {
   bool by_topic_id = false;
@@ -44,6 +47,11 @@ struct DescribeConfigsFeatures {
   bool sources = false;  ///< the answer tells where a value comes from, not only whether it is set
 };
 DescribeConfigsFeatures describe_configs_features(std::int16_t version);
+
+struct ElectLeadersFeatures {
+  bool whole_error = false;  ///< the answer has an error of its own; before, every partition has it
+};
+ElectLeadersFeatures elect_leaders_features(std::int16_t version);
 
 struct ConfigResourcesFeatures {
   bool all_types = false;  ///< the first version knows client metrics alone

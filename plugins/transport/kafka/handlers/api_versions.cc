@@ -7,6 +7,7 @@
 #include <millrace/kafka/api_versions.h>
 
 #include "../api_set.h"
+#include "../peer_link.h"
 #include "handlers.h"
 #include "names.h"
 
@@ -23,10 +24,11 @@ bool is_software_name(std::string_view text) {
          std::ranges::all_of(text, allowed);
 }
 
-kafka::ApiVersionsResponse served(const ApiSet& apis, ErrorCode error) {
+kafka::ApiVersionsResponse served(const ApiSet& apis, ErrorCode error, bool to_peer) {
   kafka::ApiVersionsResponse response;
   response.error_code = code_of(error);
   for (const auto& api : apis.all()) {
+    if (api.info->is_private && !to_peer) continue;
     response.api_keys.emplace_back(static_cast<std::int16_t>(api.info->key), api.served.min,
                                    api.served.max);
   }
@@ -61,7 +63,7 @@ Task<Payload> handle_api_versions(Request& request) {
   if (!kafka::ApiVersionsRequest::message_versions.contains(head.version)) {
     // In the one version that every client can read; it then asks again with one that is listed,
     // which is all that it needs to know.
-    auto response = served(apis, ErrorCode::unsupported_version);
+    auto response = served(apis, ErrorCode::unsupported_version, false);
     std::erase_if(response.api_keys, [&](const auto& api) {
       return api.api_key != static_cast<std::int16_t>(head.api->key);
     });
@@ -73,7 +75,7 @@ Task<Payload> handle_api_versions(Request& request) {
     auto checking = check_route(request, std::string(*asked.cluster_id), asked.node_id);
     MR_CO_TRY(error, co_await std::move(checking));
   }
-  co_return request.encode(served(apis, error));
+  co_return request.encode(served(apis, error, asked.client_software_name == peer_software));
 }
 
 }  // namespace millrace::kafka_transport

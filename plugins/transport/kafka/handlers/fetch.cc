@@ -2,6 +2,7 @@
 
 #include <millrace/kafka/fetch.h>
 
+#include "../leader_hints.h"
 #include "handlers.h"
 #include "names.h"
 
@@ -17,6 +18,7 @@ TopicFetch read_topic(const kafka::FetchRequest::Topic& topic) {
                                 .from = {partition.fetch_offset},
                                 .last_fetched_epoch = {partition.last_fetched_epoch},
                                 .log_start = {partition.log_start_offset},
+                                .high_watermark = {partition.high_watermark},
                                 .bytes_max = partition.partition_max_bytes});
   }
   return fetch;
@@ -29,6 +31,7 @@ Result<FetchRequest> read_request(const Request& request) {
   // A follower's id has moved into a struct of its own; the other one stays at -1.
   fetch.replica_id =
       asked.replica_state.replica_id >= 0 ? asked.replica_state.replica_id : asked.replica_id;
+  fetch.replica_epoch = asked.replica_state.replica_epoch;
   fetch.wait_max = milliseconds(asked.max_wait_ms);
   fetch.bytes_min = asked.min_bytes;
   fetch.bytes_max = asked.max_bytes;
@@ -55,6 +58,10 @@ kafka::FetchResponse::Partition write_partition(PartitionFetched& fetched, std::
   partition.high_watermark = fetched.high_watermark.value;
   partition.last_stable_offset = fetched.last_stable.value;
   partition.log_start_offset = fetched.log_start.value;
+  if (fetched.diverging_end.value >= 0) {
+    partition.diverging_epoch.epoch = fetched.diverging_epoch.value;
+    partition.diverging_epoch.end_offset = fetched.diverging_end.value;
+  }
   partition.aborted_transactions.reset();
   if (fetched.aborted) {
     auto& aborted = partition.aborted_transactions.emplace();
@@ -66,8 +73,20 @@ kafka::FetchResponse::Partition write_partition(PartitionFetched& fetched, std::
   return partition;
 }
 
-Result<Payload> write_answer(const Request& request, FetchAnswer answer) {
+LeaderHints wanted_hints(const FetchAnswer& answer, std::int16_t version) {
+  LeaderHints hints;
+  if (!fetch_tells_leaders(version)) return hints;
+  for (const auto& topic : answer.topics) {
+    for (const auto& partition : topic.partitions) {
+      if (LeaderHints::is_wanted(partition.error)) hints.want(topic.topic);
+    }
+  }
+  return hints;
+}
+
+Result<Payload> write_answer(const Request& request, FetchAnswer answer, const LeaderHints& hints) {
   kafka::FetchResponse response;
+  hints.write_endpoints(response.node_endpoints);
   response.error_code = code_of(answer.error);
   response.session_id = answer.session_id;
   response.responses.reserve(answer.topics.size());
@@ -75,7 +94,9 @@ Result<Payload> write_answer(const Request& request, FetchAnswer answer) {
     auto& topic = response.responses.emplace_back(fetched.topic.name, fetched.topic.id);
     topic.partitions.reserve(fetched.partitions.size());
     for (auto& partition : fetched.partitions) {
-      topic.partitions.push_back(write_partition(partition, request.head.version));
+      const auto error = partition.error;
+      auto& to = topic.partitions.emplace_back(write_partition(partition, request.head.version));
+      if (LeaderHints::is_wanted(error)) hints.write(fetched.topic, partition.partition, to);
     }
   }
   return request.encode(response);
@@ -85,12 +106,15 @@ Result<Payload> write_answer(const Request& request, FetchAnswer answer) {
 
 Task<Payload> handle_fetch(Request& request) {
   MR_CO_TRY(auto fetch, read_request(request));
+  const bool of_follower = fetch.replica_id >= 0;  // it hears of leaders from the controller
   request.park();
   auto call = request.broker.fetch(request.session, std::move(fetch));
   MR_CO_CHECK(co_await call.dispatched);
   request.dispatched();
   MR_CO_TRY(auto answer, co_await call.done);
-  co_return write_answer(request, std::move(answer));
+  auto hints = of_follower ? LeaderHints() : wanted_hints(answer, request.head.version);
+  MR_CO_CHECK(co_await hints.find(request));
+  co_return write_answer(request, std::move(answer), hints);
 }
 
 }  // namespace millrace::kafka_transport

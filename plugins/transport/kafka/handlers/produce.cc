@@ -3,6 +3,7 @@
 
 #include <millrace/kafka/produce.h>
 
+#include "../leader_hints.h"
 #include "handlers.h"
 #include "names.h"
 
@@ -42,14 +43,31 @@ kafka::ProduceResponse::Partition write_partition(const PartitionProduced& produ
   return partition;
 }
 
-Result<Payload> write_answer(const Request& request, const ProduceAnswer& answer) {
+LeaderHints wanted_hints(const ProduceAnswer& answer, std::int16_t version) {
+  LeaderHints hints;
+  if (!produce_tells_leaders(version)) return hints;
+  for (const auto& topic : answer.topics) {
+    for (const auto& partition : topic.partitions) {
+      if (LeaderHints::is_wanted(partition.error)) hints.want(topic.topic);
+    }
+  }
+  return hints;
+}
+
+Result<Payload> write_answer(const Request& request, const ProduceAnswer& answer,
+                             const LeaderHints& hints) {
   kafka::ProduceResponse response;
+  hints.write_endpoints(response.node_endpoints);
   response.responses.reserve(answer.topics.size());
   for (const auto& produced : answer.topics) {
     auto& topic = response.responses.emplace_back(produced.topic.name, produced.topic.id);
     topic.partition_responses.reserve(produced.partitions.size());
     for (const auto& partition : produced.partitions) {
-      topic.partition_responses.push_back(write_partition(partition, request.head.version));
+      auto& to =
+          topic.partition_responses.emplace_back(write_partition(partition, request.head.version));
+      if (LeaderHints::is_wanted(partition.error)) {
+        hints.write(produced.topic, partition.partition, to);
+      }
     }
   }
   return request.encode(response);
@@ -95,7 +113,9 @@ Task<Payload> handle_produce(Request& request) {
   // A client that meant no harm knows what to do with the answer, and comes back for the rest.
   if (auto bomb = find_bomb(answer)) request.end_for_bomb(*std::move(bomb));
   if (!answered) co_return answer_without_acks(answer);
-  co_return write_answer(request, answer);
+  auto hints = wanted_hints(answer, request.head.version);
+  MR_CO_CHECK(co_await hints.find(request));
+  co_return write_answer(request, answer, hints);
 }
 
 }  // namespace millrace::kafka_transport

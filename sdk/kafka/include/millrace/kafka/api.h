@@ -16,6 +16,7 @@ struct ApiInfo {
   VersionRange known;     ///< what can be read and written
   VersionRange served;  ///< what a broker should offer: without unstable and early-access versions
   std::int16_t flexible_from;
+  bool is_private;  ///< between brokers of Millrace alone: ApiVersions tells nobody else of it
 
   /// Of RequestHeader and ResponseHeader. Also for versions that are not known, so that an
   /// ApiVersions request from the future can be answered.

@@ -205,6 +205,22 @@ Task<std::vector<TopicProducers>> FakeAdmin::describe_producers(
   co_return described;
 }
 
+Task<ClusterOutcome> FakeAdmin::elect_leaders(Session&, ElectionRequest request) {
+  elect_leaders_asked.push_back(std::move(request));
+  co_return cluster_outcome;
+}
+
+Task<ClusterOutcome> FakeAdmin::reassign(Session&, ReassignmentRequest request) {
+  reassign_asked.push_back(std::move(request));
+  co_return cluster_outcome;
+}
+
+Task<ReassignmentsListed> FakeAdmin::list_reassignments(
+    Session&, std::optional<std::vector<TopicPartitions>> topics) {
+  list_reassignments_asked.push_back(std::move(topics));
+  co_return reassignments;
+}
+
 Task<std::vector<TopicEpochEnds>> FakeBroker::epoch_ends(Session&,
                                                          std::vector<TopicEpochQuery> topics) {
   epoch_ends_asked.push_back(topics);

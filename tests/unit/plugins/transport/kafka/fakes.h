@@ -21,6 +21,7 @@
 #include <millrace/groups.h>
 #include <millrace/kafka/codec.h>
 #include <millrace/observe.h>
+#include <millrace/peers.h>
 
 #include "plugins/transport/kafka/connection.h"
 
@@ -168,7 +169,16 @@ class FakeAdmin final : public Admin {
       Session&, std::optional<std::vector<TopicPartitions>> topics) override;
   Task<std::vector<TopicProducers>> describe_producers(
       Session&, std::vector<TopicPartitions> topics) override;
+  Task<ClusterOutcome> elect_leaders(Session&, ElectionRequest request) override;
+  Task<ClusterOutcome> reassign(Session&, ReassignmentRequest request) override;
+  Task<ReassignmentsListed> list_reassignments(
+      Session&, std::optional<std::vector<TopicPartitions>> topics) override;
 
+  std::vector<ElectionRequest> elect_leaders_asked;
+  std::vector<ReassignmentRequest> reassign_asked;
+  std::vector<std::optional<std::vector<TopicPartitions>>> list_reassignments_asked;
+  ClusterOutcome cluster_outcome;
+  ReassignmentsListed reassignments;
   std::vector<GrowTopicsRequest> grow_topics_asked;
   std::vector<TrimRequest> trim_asked;
   std::vector<TopicPageRequest> describe_topics_asked;
@@ -228,9 +238,12 @@ class FakeBroker final : public Broker {
   FakeAdmin& admin() noexcept override { return admin_; }
   FakeConfigs& configs() noexcept override { return configs_; }
   void* service(std::string_view id) noexcept override {
-    return id == GroupService::service_id ? groups : nullptr;
+    if (id == GroupService::service_id) return groups;
+    if (id == ClusterService::service_id) return cluster;
+    return nullptr;
   }
 
+  ClusterService* cluster = nullptr;
   GroupService* const groups;  ///< none: not loaded
 
   const ClientInfo* client_info = nullptr;

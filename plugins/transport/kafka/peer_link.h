@@ -1,0 +1,27 @@
+// Connections to other brokers of the cluster, over the protocol's client library.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include <millrace/environment.h>
+#include <millrace/peers.h>
+
+namespace millrace::kafka_transport {
+
+/// What a peer calls itself in ApiVersions; it alone is told of private APIs, so that brokers of
+/// two releases find a version that both speak.
+inline constexpr std::string_view peer_software = "millrace-broker";
+
+/// One connection for each connect(): a call that takes long does not hold up those of another.
+/// [any shard; a Peer: the shard that connected]
+class KafkaPeerLink final : public PeerLink {
+ public:
+  explicit KafkaPeerLink(Network& network) : network_(network) {}
+  Task<std::unique_ptr<Peer>> connect(Address address) override;
+
+ private:
+  Network& network_;
+};
+
+}  // namespace millrace::kafka_transport
