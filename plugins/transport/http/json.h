@@ -13,6 +13,7 @@
 
 namespace millrace::http_transport {
 
+/// Texts may be any bytes: those that are not UTF-8 are shown as U+FFFD.
 HttpResponse json_response(const boost::json::value& value, unsigned status = 200);
 HttpResponse error_response(unsigned status, std::string_view error, std::string_view message);
 /// An error of the broker under its own name, UNKNOWN_TOPIC_OR_PARTITION; the status that fits.

@@ -252,7 +252,8 @@ struct AggregateDeclaration {
   std::string topic;
   std::int32_t partitions = 1;
   std::int16_t replication_factor = 1;
-  std::map<std::string, std::string> settings;  ///< of the topic: {"cleanup.policy", "compact"}
+  /// Of the topic: {"cleanup.policy", "compact"}. "compression.type" is that of the events.
+  std::map<std::string, std::string> settings;
   Placement placement = Placement::own_log;
 };
 

@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include <millrace/bytes.h>
+#include <millrace/utf8.h>
 
 namespace millrace::consumer_groups {
 namespace {
@@ -38,34 +39,15 @@ class HashInput {
 /// What is not UTF-8 becomes U+FFFD byte by byte, so that any name has a hash.
 std::u16string utf16(std::string_view text) {
   std::u16string units;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto byte = [&](std::size_t i) -> std::uint32_t {
-      return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0;
-    };
-    const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
-    const std::uint32_t lead = byte(0);
-    std::uint32_t point = 0xfffd;
-    std::size_t length = 1;
-    if (lead < 0x80) {
-      point = lead;
-    } else if ((lead & 0xe0) == 0xc0 && continues(1)) {
-      point = (lead & 0x1f) << 6 | (byte(1) & 0x3f);
-      length = 2;
-    } else if ((lead & 0xf0) == 0xe0 && continues(1) && continues(2)) {
-      point = (lead & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f);
-      length = 3;
-    } else if ((lead & 0xf8) == 0xf0 && continues(1) && continues(2) && continues(3)) {
-      point =
-          (lead & 0x07) << 18 | (byte(1) & 0x3f) << 12 | (byte(2) & 0x3f) << 6 | (byte(3) & 0x3f);
-      length = 4;
-    }
+  while (!text.empty()) {
+    const auto [point, bytes] = first_code_point(text);
+    text.remove_prefix(bytes);
     if (point >= 0x10000) {
       units.push_back(static_cast<char16_t>(0xd800 + ((point - 0x10000) >> 10)));
       units.push_back(static_cast<char16_t>(0xdc00 + ((point - 0x10000) & 0x3ff)));
     } else {
       units.push_back(static_cast<char16_t>(point));
     }
-    at += length;
   }
   return units;
 }

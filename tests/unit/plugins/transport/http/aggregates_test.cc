@@ -69,5 +69,14 @@ TEST_F(AggregatesTest, WithoutTheServiceNothingIsThere) {
               StartsWith(R"(404 {"error":"not_loaded")"));
 }
 
+TEST_F(AggregatesTest, WhatIsNotUtf8IsReplacedSoThatTheAnswerIsJson) {
+  EXPECT_EQ(result("GET", "/admin/aggregates/accounts/a%ffb%c3%a4%ed%a0%80%f0%9f"),
+            "200 {\"answer\":\"accounts a\xef\xbf\xbd"
+            "b\xc3\xa4\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\","
+            "\"headers\":{}}");
+  EXPECT_EQ(result("GET", "/admin/aggregates/accounts/%ef%bf%bd%f0%9f%98%80"),
+            "200 {\"answer\":\"accounts \xef\xbf\xbd\xf0\x9f\x98\x80\",\"headers\":{}}");
+}
+
 }  // namespace
 }  // namespace millrace::http_transport::testing
