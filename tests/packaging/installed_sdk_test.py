@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from typing import ClassVar
 
 START_SECONDS_MAX = 30
 STOP_SECONDS_MAX = 10
+README_SECONDS_MAX = 300
 SERVICE_UNAVAILABLE = 503
 
 EXAMPLES = ("contains", "word_count", "bank")
@@ -69,6 +71,35 @@ text = "be"
 [[stream.words.steps]]
 operator = "word_count"
 """
+
+
+# What stands in for the tool in the README's commands: theirs is the broker on the usual ports.
+README_SHELL = """set -euo pipefail -m
+trap 'cat try.log >&2; kill %1' ERR
+millrace() {{
+  case $1 in
+    stream) command millrace stream --admin {http} "${{@:2}}" ;;
+    *) command millrace -b {kafka} "$@" ;;
+  esac
+}}
+"""
+README_SECTIONS = ("## 2. Begin, build, test", "## 3. Run it")
+
+
+def shell_of(readme: str, headings: tuple[str, ...]) -> str:
+    """The commands of these sections, in their order."""
+    parts = re.split(r"^(?=## )", readme, flags=re.MULTILINE)
+    chosen = [part for heading in headings for part in parts if part.startswith(heading)]
+    assert len(chosen) == len(headings), headings
+    return "".join(re.findall(r"^```sh\n(.*?)^```$", "".join(chosen), re.MULTILINE | re.DOTALL))
+
+
+def free_addresses(count: int) -> list[str]:
+    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    addresses = [f"127.0.0.1:{probe.getsockname()[1]}" for probe in probes]
+    for probe in probes:
+        probe.close()
+    return addresses
 
 
 def run(*command: str | Path, code: int = 0) -> str:
@@ -278,6 +309,29 @@ class InstalledSdkTest(unittest.TestCase):
                 plugin = plugins / kind / f"{name}.so"
                 self.assert_fits(plugin)
                 self.assertIn(f"org.example.{kind}.{name}", self.tool("plugin", "show", plugin))
+
+    def test_the_readme_can_be_followed_word_for_word(self):
+        home = Path(tempfile.mkdtemp(dir=self.folder))
+        (home / "millrace").symlink_to(self.prefix)
+        kafka, http = free_addresses(2)
+        script = shell_of((self.options.source / "sdk" / "README.md").read_text(), README_SECTIONS)
+        for theirs, ours in (
+            ("clang++-19", self.options.compiler),
+            ("127.0.0.1:9644", http),
+            ("[plugins]\n", f'[transport.kafka]\nlisten = "{kafka}"\n'
+                            f'[transport.http]\nlisten = "{http}"\n[plugins]\n'),
+        ):
+            self.assertIn(theirs, script)
+            script = script.replace(theirs, ours)
+        done = subprocess.run(
+            ["bash", "-c", README_SHELL.format(kafka=kafka, http=http) + script],
+            cwd=home, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            env=os.environ | {"HOME": str(home), "PATH": f"{home}/millrace/bin:{os.environ['PATH']}"},
+            timeout=README_SECONDS_MAX,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for said in ("fits this kernel", "the configuration is good", '{"status":"ok"}', "about\t1", "home\t2"):
+            self.assertIn(said, done.stdout, done.stdout + done.stderr)
 
     def test_plugin_new_touches_nothing_that_is_there(self):
         folder = Path(tempfile.mkdtemp(dir=self.folder))
