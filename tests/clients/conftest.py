@@ -79,6 +79,21 @@ def missing_ability(item) -> tuple[str, str] | None:
     return None
 
 
+def pytest_sessionfinish(session):
+    """A worker of `-n` tells its controller, which collects nothing, what was left out."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        left_out = session.config.stash.get(LEFT_OUT, Counter())
+        output["left out"] = [(who, what, count) for (who, what), count in left_out.items()]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Each worker collects all tests, so what one says is the whole."""
+    for who, what, count in getattr(node, "workeroutput", {}).get("left out", []):
+        node.config.stash.setdefault(LEFT_OUT, Counter())[who, what] = count
+
+
 def pytest_terminal_summary(terminalreporter, config):
     """What was left out, client by client: nothing is missing in silence."""
     left_out = config.stash.get(LEFT_OUT, Counter())

@@ -223,6 +223,9 @@ def test_G01_a_leader_that_never_syncs(strict_broker, connection, group):
     with RawConnection(strict_broker.address, timeout=20) as other:
         first = ask(other, groups.join(group, **times))
         other.send(groups.join(group, first.member, **times).frame(1))
+        beat = groups.heartbeat(group, leader.generation, leader.member)
+        while ask(connection, beat) == NONE:  # the other's request may be the later one to arrive
+            pass
         leader = ask(connection, groups.join(group, leader.member, **times))
         follower = groups.join(group, first.member).answer(other.receive_frame())
         assert leader.leads and len(leader.members) == 2

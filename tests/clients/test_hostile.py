@@ -127,6 +127,9 @@ def test_announced_requests_keep_nobody_from_asking(tmp_path):
 
 def test_polls_of_vanished_clients_end_with_them(own_broker, topic):
     Confluent(own_broker.address).create_topic(topic, PARTITIONS)
+    with RawConnection(own_broker.address) as connection:
+        for partition in range(PARTITIONS):  # its log is open once it answers
+            connection.fetch_batches(topic, partition)
     before = open_files(own_broker)
     vanishing = [RawConnection(own_broker.address) for _ in range(50)]
     for connection in vanishing:

@@ -50,6 +50,7 @@ def last_offset(records: bytes) -> int:
     return offset
 
 
+@pytest.mark.alone
 def test_a_gibibyte_is_read_back_without_the_disk_after_a_kill(broker):
     client = Confluent(broker.address)
     client.create_topic("orders", 1)

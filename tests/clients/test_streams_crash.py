@@ -81,6 +81,7 @@ def test_counts_are_exact_over_kill_9_at_random(broker, request):
     client.close()
 
 
+@pytest.mark.alone
 def test_state_of_a_million_records_is_back_within_a_second(broker):
     client = Confluent(broker.address)
     client.create_topic("words", PARTITIONS)

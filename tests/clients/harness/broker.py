@@ -21,11 +21,19 @@ START_SECONDS_MAX = 60
 PREFIX = Path(os.environ.get("MILLRACE_PREFIX", RELEASE))
 
 
+PORTS = range(20000, 32000)
+"""Below those that the kernel gives to outgoing connections: while a broker is down, a client that
+tries to reach it could be given its port, and would then talk to itself."""
+
+
 def free_port() -> int:
-    """Below the ports that the kernel gives to outgoing connections: while a broker is down, a
-    client that tries to reach it could be given its port, and would then talk to itself."""
+    """Of the share of this worker, for with `-n` others look for ports at the same time, and a broker
+    that is down comes back on its own."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    share = PORTS[number % workers :: workers]
     while True:
-        port = random.randrange(20000, 32000)
+        port = random.choice(share)
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))

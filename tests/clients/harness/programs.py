@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from harness import maven
+from harness.lock import making
 from harness.paths import BUILD, DRIVERS
 
 BUILD_SECONDS_MAX = 900
@@ -87,11 +88,12 @@ def _once(folder: Path, sources: list[Path], build) -> None:
     """Runs `build` into `folder` unless it was built from the same sources."""
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(sources))).hexdigest()
     stamp = folder.with_name(f"{folder.name}.built-from")
-    if stamp.exists() and stamp.read_text() == digest:
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    build()
-    stamp.write_text(digest)
+    with making(folder):
+        if stamp.exists() and stamp.read_text() == digest:
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        build()
+        stamp.write_text(digest)
 
 
 def _run(*words: object, cwd: Path | None = None) -> None:
