@@ -19,7 +19,15 @@ namespace millrace::kafka_transport {
 class Turn {
  public:
   bool taken() const noexcept { return taken_; }
-  void take() noexcept { taken_ = true; }
+  void take() noexcept {
+    taken_ = true;
+    if (auto* waits = std::exchange(gives_way_, nullptr)) waits->cancel();
+  }
+  /// Ends `scope` when the next request begins, until stop_giving_way().
+  void give_way(CancelScope* scope) noexcept { gives_way_ = scope; }
+  void stop_giving_way(const CancelScope* scope) noexcept {
+    if (gives_way_ == scope) gives_way_ = nullptr;
+  }
   void pass() {
     taken_ = false;
     passed_.notify_all();
@@ -29,6 +37,7 @@ class Turn {
 
  private:
   bool taken_ = false;
+  CancelScope* gives_way_ = nullptr;
   Event passed_;
 };
 
@@ -62,6 +71,10 @@ class Request {
     head.client_id.reset();
     memory.shrink_to(parked_bytes);
   }
+
+  /// The next request of the connection ends `scope`, until stop_giving_way().
+  void give_way(CancelScope* scope) noexcept { turn_.give_way(scope); }
+  void stop_giving_way(const CancelScope* scope) noexcept { turn_.stop_giving_way(scope); }
 
   /// Ends the connection once this request is answered: it sent a decompression bomb.
   void end_for_bomb(std::string what) { bomb_ = std::move(what); }

@@ -102,6 +102,23 @@ Result<Payload> write_answer(const Request& request, FetchAnswer answer, const L
   return request.encode(response);
 }
 
+Task<FetchAnswer> wait_for(Pending<FetchAnswer> done) { co_return co_await done; }
+
+/// A follower sends another fetch when the one that waits asks for the wrong partitions. It does
+/// not read its answer, and must not have to wait for it, as answers leave in order.
+Task<FetchAnswer> wait_or_give_way(Request& request, Pending<FetchAnswer> done) {
+  auto* outer = co_await this_scope();
+  CancelScope waiting(outer);
+  request.give_way(&waiting);
+  request.dispatched();
+  auto polling = wait_for(std::move(done)).within(waiting);
+  auto answer = co_await std::move(polling);
+  request.stop_giving_way(&waiting);
+  const bool gave_way = waiting.cancelled() && !(outer && outer->cancelled());
+  if (answer || !gave_way) co_return std::move(answer);
+  co_return FetchAnswer();
+}
+
 }  // namespace
 
 Task<Payload> handle_fetch(Request& request) {
@@ -110,8 +127,10 @@ Task<Payload> handle_fetch(Request& request) {
   request.park();
   auto call = request.broker.fetch(request.session, std::move(fetch));
   MR_CO_CHECK(co_await call.dispatched);
-  request.dispatched();
-  MR_CO_TRY(auto answer, co_await call.done);
+  if (!of_follower) request.dispatched();
+  auto waiting = of_follower ? wait_or_give_way(request, std::move(call.done))
+                             : wait_for(std::move(call.done));
+  MR_CO_TRY(auto answer, co_await std::move(waiting));
   auto hints = of_follower ? LeaderHints() : wanted_hints(answer, request.head.version);
   MR_CO_CHECK(co_await hints.find(request));
   co_return write_answer(request, std::move(answer), hints);

@@ -335,6 +335,33 @@ TEST_F(PeerLinkTest, AConnectionThatEndsFailsItsCallsAndAnotherOneWorks) {
   EXPECT_TRUE(again) << to_string(again.error());
 }
 
+TEST_F(PeerLinkTest, AFetchThatIsGivenUpDoesNotHoldTheNextOneUp) {
+  broker_.hold_fetch = true;
+  CancelScope waits;
+  Pending<FetchAnswer> given_up;
+  const auto begun = on_a([&]() -> Task<> {
+    Shard& here = co_await this_shard();
+    given_up = millrace::start(here, peer_->fetch(follower_fetch()), &waits);
+    co_return {};
+  });
+  ASSERT_TRUE(begun);
+  ASSERT_TRUE(world_.run_until([this] { return !broker_.fetches.empty(); }, 1s));
+  const auto parked = world_.run(*b_.shards().front(), [this]() -> Task<> {
+    broker_.hold_fetch = false;
+    broker_.fetches.front().dispatched.resolve();
+    co_return {};
+  });
+  ASSERT_TRUE(parked);
+  const auto answer = on_a([&]() -> Task<FetchAnswer> {
+    waits.cancel();
+    const auto ended = co_await given_up;
+    EXPECT_EQ(ended.error().code, Errc::cancelled);
+    co_return co_await peer_->fetch(follower_fetch());
+  });
+  ASSERT_TRUE(answer) << to_string(answer.error());
+  EXPECT_THAT(answer->topics, SizeIs(1));
+}
+
 TEST_F(PeerLinkTest, OthersAreNotToldOfWhatBrokersSayToEachOther) {
   const auto listed = [&](std::string software) {
     auto answer = on_a([&]() -> Task<std::vector<std::int16_t>> {
