@@ -254,7 +254,7 @@ std::vector<Settings::Instance> Checker::instances() {
     if (plugin.options != nullptr) {
       values = read(table_of(request), name, plugin.options, others, request.place);
     }
-    result.push_back({request, Options(std::move(values))});
+    result.push_back({request, Options(std::move(values)), places_in(table_of(request))});
   }
   return result;
 }

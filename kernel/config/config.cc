@@ -132,6 +132,16 @@ std::string to_string(const ConfigError& error) {
   return to_string(error.place) + ": " + error.message;
 }
 
+ConfigPlace place_of_reason(std::string_view reason, const OptionPlaces& places,
+                            const ConfigPlace& otherwise) {
+  for (const auto& [name, place] : places) {
+    if (!reason.starts_with(name)) continue;
+    const auto rest = reason.substr(name.size());
+    if (rest.starts_with(':') || rest.starts_with(" = ")) return place;
+  }
+  return otherwise;
+}
+
 void sort_by_place(ConfigErrors& errors) {
   std::ranges::sort(errors, {}, [](const ConfigError& error) {
     const auto& [source, line, column] = error.place;

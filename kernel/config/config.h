@@ -96,16 +96,29 @@ struct LogSettings {
   std::map<std::string, LogLevel, std::less<>> levels;  ///< by subsystem, "storage.filelog"
 };
 
+/// Where the options of a plugin are written, by name; what nobody wrote is not there.
+using OptionPlaces = std::map<std::string, ConfigPlace, std::less<>>;
+
+/// The place of the option that `reason` begins with, as plugins say what is wrong with one: "to:
+/// expected a number" or "tls = true: not there". Else `otherwise`.
+ConfigPlace place_of_reason(std::string_view reason, const OptionPlaces& places,
+                            const ConfigPlace& otherwise);
+
 /// What a configuration says once it is checked: typed, defaults filled in.
 struct Settings {
   struct Instance {
     PluginRequest request;
     Options options;
+    OptionPlaces places;
   };
   struct Stream {
+    struct Step {
+      ConfigPlace place;  ///< of the operator's name
+      Options options;    ///< defaults filled in
+      OptionPlaces places;
+    };
     StreamSpec spec;
-    std::vector<Options> options;          ///< by step, defaults filled in
-    std::vector<ConfigPlace> step_places;  ///< of the operators' names, by step
+    std::vector<Step> steps;  ///< as in `spec`
     ConfigPlace place;
   };
   BrokerSettings broker;

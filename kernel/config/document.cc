@@ -118,6 +118,12 @@ void ConfigTable::merge(ConfigTable later) {
   }
 }
 
+OptionPlaces places_in(const ConfigTable& table) {
+  OptionPlaces places;
+  for (const auto& [key, entry] : table.entries()) places.emplace(key, entry.value.place);
+  return places;
+}
+
 std::expected<ConfigTable, ConfigError> read_toml(std::string_view text, const std::string& name) {
   const auto document = toml::parse(text, name);
   if (!document) {

@@ -52,6 +52,9 @@ struct ConfigEntry {
   std::optional<std::string> written;
 };
 
+/// Where the values of a table are written.
+OptionPlaces places_in(const ConfigTable& table);
+
 /// `name` is what errors call the document. Stops at its first error, as TOML has no way to go on.
 std::expected<ConfigTable, ConfigError> read_toml(std::string_view text, const std::string& name);
 

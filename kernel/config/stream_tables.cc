@@ -93,8 +93,8 @@ class StreamTable {
       return fail(value.place, concat(path, ": expected a table with operator = \"NAME\""));
     }
     auto& step = stream_.spec.steps.emplace_back();
-    stream_.options.emplace_back();
-    stream_.step_places.push_back(value.place);
+    auto& checked = stream_.steps.emplace_back();
+    checked.place = value.place;
     // Of the step's own keys first: which options there are beside them depends on the operator.
     ConfigTable own;
     ConfigTable others;
@@ -105,13 +105,14 @@ class StreamTable {
     if (known.has("name")) step.name = known.text("name");
     if (!known.has(operator_key)) return;
     step.plugin = known.text(operator_key);
-    stream_.step_places.back() = table->find(operator_key)->value.place;
+    checked.place = table->find(operator_key)->value.place;
     const auto declared = std::ranges::find_if(declared_, [&](const DeclaredStep& one) {
       return one.request.stream == stream_.spec.name && one.request.step_at == at;
     });
     if (declared == declared_.end() || declared->options == nullptr) return;
     step.options = read_(others, path, declared->options, {}, value.place);
-    stream_.options.back() = Options(step.options);
+    checked.options = Options(step.options);
+    checked.places = places_in(others);
   }
 
   void faults(const ConfigTable& table) {

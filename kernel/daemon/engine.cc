@@ -1,12 +1,18 @@
 #include "kernel/daemon/engine.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <ranges>
 
 #include "kernel/broker/broker.h"
 #include "kernel/broker/config_sources.h"
+#include "kernel/config/text.h"
 #include "kernel/streams/aggregate_router.h"
 #include "kernel/streams/stream_service.h"
+#include "kernel/streams/stream_trial.h"
 
 namespace millrace::kernel {
 
@@ -25,6 +31,19 @@ HostSettings host_settings(const Plan& plan) {
   settings.insert_or_assign("broker.id", std::to_string(plan.broker.id));
   settings.insert_or_assign("broker.data", plan.broker.data);
   return settings;
+}
+
+// What whoever starts a broker by hand meets first: the default folder is for a service of its own
+// user.
+Error with_remedy(Error error, const std::string& data) {
+  for (const int denied : {EACCES, EPERM, EROFS}) {
+    if (error.code != Errc::io || !error.detail.ends_with(std::strerror(denied))) continue;
+    error.detail += concat("; broker.data is ", data,
+                           ": let this user write there, or name a folder of its own, as in "
+                           "millraced --set broker.data=$HOME/millrace-data");
+    break;
+  }
+  return error;
 }
 
 }  // namespace
@@ -75,7 +94,8 @@ Task<> Engine::start_steps() {
   broker_ = std::make_unique<KernelBroker>(std::move(parts), std::move(config));
   broker_->offer<Operations>(operations_);
   broker_open_ = true;
-  MR_CO_CHECK(co_await broker_->open());
+  auto opened = co_await broker_->open();
+  if (!opened) co_return with_remedy(std::move(opened).error(), broker_->config().data);
 
   step_ = Step::plugins;
   MR_CO_CHECK(co_await start_operators());
@@ -92,6 +112,21 @@ Task<> Engine::start_steps() {
   step_ = Step::running;
   operations_.set_state(Operations::State::serving);
   co_return {};
+}
+
+Task<std::vector<Error>> Engine::check() {
+  std::vector<Error> wrong;
+  for (const auto kind : plugin_kinds) {
+    auto of_kind = plugins_->try_start(kind);
+    std::ranges::move(of_kind, std::back_inserter(wrong));
+  }
+  for (const auto& stream : plan_.streams) {
+    auto trying = try_steps(stream, plugins_->settings(), services_);
+    MR_CO_TRY(auto of_stream, co_await std::move(trying));
+    std::ranges::move(of_stream, std::back_inserter(wrong));
+  }
+  plugins_->stop();
+  co_return std::move(wrong);
 }
 
 Task<> Engine::start_operators() {

@@ -40,6 +40,11 @@ class Engine {
   /// Transports answer what is in flight for at most `grace`, partitions are closed, plugins stop.
   Task<> stop(Duration grace);
 
+  /// Instead of a start: what one would find wrong in the configuration beyond what make_plan()
+  /// could. Every plugin is started and every operator made, then all stop again; no data is
+  /// touched, nobody connected to, nothing listened on.
+  Task<std::vector<Error>> check();
+
   Step step() const noexcept { return step_; }
   /// Where clients find us, once running.
   const std::vector<Endpoint>& endpoints() const noexcept { return endpoints_; }

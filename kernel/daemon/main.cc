@@ -7,6 +7,8 @@
 #include <optional>
 #include <thread>
 
+#include "kernel/config/document.h"
+#include "kernel/config/text.h"
 #include "kernel/daemon/arguments.h"
 #include "kernel/daemon/engine.h"
 #include "kernel/daemon/process.h"
@@ -53,15 +55,45 @@ unsigned shards_of(const BrokerSettings& settings) {
   return std::clamp(std::thread::hardware_concurrency() / 2, 1U, shards_default_max);
 }
 
+ConfigPlace place_of_default(const Plan& plan, std::string_view name) {
+  const auto key = concat("defaults.", quoted_key(name));
+  const auto fact = std::ranges::find(plan.settings, key, &SettingFact::key);
+  if (fact == plan.settings.end()) return {};
+  return {.source = fact->source};
+}
+
+// What is wrong with `[defaults]` beyond types and bounds: topics would inherit it.
+ConfigErrors problems_of_defaults(const Plan& plan) {
+  ConfigErrors problems;
+  for (const auto& [name, value] : plan.defaults) {
+    for (auto& problem : broker_config_problems({{name, value}})) {
+      problems.push_back({place_of_default(plan, name),
+                          concat("defaults.", quoted_key(name), ": ", problem.detail)});
+    }
+  }
+  if (!problems.empty()) return problems;
+  const auto topic = TopicConfig::parse(plan.defaults, {});
+  if (topic) return problems;
+  // Two that contradict each other: without either it would be right.
+  ConfigError conflict{{}, "[defaults]: " + topic.error().detail};
+  for (const auto& [name, value] : plan.defaults) {
+    auto others = plan.defaults;
+    others.erase(name);
+    if (!TopicConfig::parse(others, {})) continue;
+    conflict.place = place_of_default(plan, name);
+    break;
+  }
+  problems.push_back(std::move(conflict));
+  return problems;
+}
+
 std::expected<Plan, ConfigErrors> read_plan(const ConfigSource& source) {
   const auto config = Config::load(source);
   if (!config) return std::unexpected(config.error());
   auto plan = make_plan(*config, broker_defaults());
   if (!plan) return plan;
-  // What the topics would inherit has to be right before there is one.
-  if (const auto topic = TopicConfig::parse(plan->defaults, {}); !topic) {
-    return std::unexpected(ConfigErrors{{{}, "[defaults]: " + topic.error().detail}});
-  }
+  auto problems = problems_of_defaults(*plan);
+  if (!problems.empty()) return std::unexpected(std::move(problems));
   return plan;
 }
 
@@ -165,6 +197,20 @@ Exit serve(Plan plan, const ConfigSource& source, RealEnvironment& environment, 
   return Exit::clean;
 }
 
+// What needs code of the plugins to be found out.
+Exit check(Plan plan, RealEnvironment& environment, StderrLog& sink, Metrics& metrics) {
+  Engine engine(std::move(plan), {environment, sink, metrics});
+  const auto wrong = block_on(environment.control(), [&engine] { return engine.check(); });
+  if (!wrong) {
+    std::cerr << "millraced: " << to_string(wrong.error()) << '\n';
+    return Exit::internal;
+  }
+  for (const auto& error : *wrong) std::cerr << error.detail << '\n';
+  if (!wrong->empty()) return Exit::bad_config;
+  std::cout << "the configuration is good\n";
+  return Exit::clean;
+}
+
 Exit run(int argc, char** argv, const Signals& signals) {
   auto parsed = parse_arguments(argc, argv);
   if (const auto* exit = std::get_if<Exit>(&parsed)) return *exit;
@@ -175,12 +221,10 @@ Exit run(int argc, char** argv, const Signals& signals) {
     for (const auto& error : plan.error()) std::cerr << to_string(error) << '\n';
     return Exit::bad_config;
   }
-  if (arguments.check) {
-    std::cout << "the configuration is good\n";
-    return Exit::clean;
-  }
-
-  StderrLog sink(levels_of(plan->log), plan->log.format);
+  // Who asks for a check wants the verdict alone.
+  const auto levels =
+      arguments.check ? LogLevels{.others = LogLevel::error, .of = {}} : levels_of(plan->log);
+  StderrLog sink(levels, plan->log.format);
   const LogBeforeFatalSignals log_first(sink);
   raise_open_files_limit(Log(sink, "environment"));
   MetricsRegistry metrics;
@@ -191,8 +235,9 @@ Exit run(int argc, char** argv, const Signals& signals) {
     std::cerr << "millraced: " << to_string(environment.error()) << '\n';
     return Exit::internal;
   }
-  const auto exit =
-      serve(*std::move(plan), arguments.config, **environment, sink, metrics, signals);
+  const auto exit = arguments.check ? check(*std::move(plan), **environment, sink, metrics)
+                                    : serve(*std::move(plan), arguments.config, **environment, sink,
+                                            metrics, signals);
   (*environment)->stop();
   // An operator that never came back is still in there.
   if ((*environment)->threads_lent() > 0) end_at_once(sink, exit);

@@ -135,9 +135,9 @@ std::vector<PlannedStream> planned(std::vector<Settings::Stream> streams,
   for (auto& stream : streams) {
     auto& planned =
         result.emplace_back(PlannedStream{std::move(stream.spec), {}, to_string(stream.place)});
-    for (std::size_t at = 0; at < stream.options.size(); ++at) {
+    for (auto& step : stream.steps) {
       planned.steps.push_back(
-          {**library++, std::move(stream.options[at]), to_string(stream.step_places[at])});
+          {**library++, std::move(step.options), std::move(step.place), std::move(step.places)});
     }
   }
   return result;
@@ -178,8 +178,9 @@ std::expected<Plan, ConfigErrors> make_plan(const Config& config, const Millrace
             .plugin_folders = config.plugin_folders(),
             .settings = std::move(settings->facts)};
   for (std::size_t at = 0; at < candidates.size(); ++at) {
-    plan.plugins.push_back({std::move(candidates[at].request), *std::move(candidates[at].library),
-                            std::move(settings->instances[at].options)});
+    auto& [request, options, places] = settings->instances[at];
+    plan.plugins.push_back({std::move(request), *std::move(candidates[at].library),
+                            std::move(options), std::move(places)});
   }
   return plan;
 }

@@ -16,6 +16,7 @@ struct PlannedPlugin {
   PluginRequest request;
   PluginLibrary library;
   Options options;
+  OptionPlaces places;
 };
 
 /// A stream whose operators are mapped, and their options checked.
@@ -23,7 +24,9 @@ struct PlannedStream {
   struct Step {
     PluginLibrary library;
     Options options;
-    std::string declared_in = {};  ///< as below; "" for one that is not of the configuration
+    // None of both for a step that is not of the configuration.
+    ConfigPlace place = {};  ///< of the operator's name
+    OptionPlaces places = {};
   };
   StreamSpec spec;
   std::vector<Step> steps;  ///< as in `spec`

@@ -22,6 +22,39 @@ std::string folder_beside_program() {
   return (program.parent_path().parent_path() / "lib/millrace/plugins").string();
 }
 
+bool is_there(const fs::path& path) {
+  std::error_code none;
+  return fs::exists(path, none);
+}
+
+// The folders that were looked in.
+std::string told(const std::vector<std::string>& folders) {
+  std::vector<std::string> each;
+  for (const auto& folder : folders) {
+    each.push_back(is_there(folder) ? folder : folder + " (not there)");
+  }
+  return joined(each);
+}
+
+// What somebody may have meant who wrote the right name in the wrong place; else "".
+std::string misplaced(const std::vector<std::string>& folders, std::string_view kind,
+                      const std::string& file) {
+  for (const auto& folder : folders) {
+    const auto path = fs::path(folder) / file;
+    if (is_there(path)) {
+      return concat("; ", path.string(), " is there: a folder of plugins has one for each kind, ",
+                    kind, "/", file);
+    }
+    for (const auto other : plugin_kinds) {
+      const auto of_other = fs::path(folder) / other / file;
+      if (other != kind && is_there(of_other)) {
+        return concat("; ", of_other.string(), " is one of kind ", other);
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 PluginFiles::PluginFiles(std::vector<std::string> configured) : folders_(std::move(configured)) {
@@ -33,11 +66,11 @@ Result<std::string> PluginFiles::find(std::string_view kind, std::string_view na
   const auto file = fs::path(kind) / (std::string(name) + ".so");
   for (const auto& folder : folders_) {
     const auto path = fs::path(folder) / file;
-    std::error_code none;
-    if (fs::exists(path, none)) return path.string();
+    if (is_there(path)) return path.string();
   }
   const auto known = names(kind);
-  return Error{Errc::not_found, concat("no plugin ", file.string(), " in ", joined(folders_),
+  return Error{Errc::not_found, concat("no plugin ", file.string(), " in ", told(folders_),
+                                       misplaced(folders_, kind, file.filename().string()),
                                        nearest_hint(name, known), "; ", kind,
                                        " plugins found: ", known.empty() ? "none" : joined(known))};
 }

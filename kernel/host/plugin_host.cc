@@ -105,7 +105,7 @@ class PluginHost::Instance {
     }
     auto started = without_exceptions([this] { return plugin_->start(registered_, host_); });
     if (!started) {
-      return failed(started.error().code, "start() failed: " + started.error().detail);
+      return failed(started.error().code, "start() failed: ", started.error().detail);
     }
     if (registered_.empty() && planned_.request.kind != "operators") {
       return failed(Errc::internal,
@@ -125,10 +125,13 @@ class PluginHost::Instance {
   }
 
  private:
-  Error failed(Errc code, std::string_view reason) const {
-    return {code, concat(planned_.library.path, ": ", planned_.library.descriptor->id,
-                         " (instance ", name(), "): ", reason)};
+  Error failed(Errc code, std::string_view what, std::string_view reason) const {
+    ConfigError error{place_of_reason(reason, planned_.places, planned_.request.place),
+                      concat(planned_.library.path, ": ", planned_.library.descriptor->id,
+                             " (instance ", name(), "): ", what, reason)};
+    return {code, to_string(error)};
   }
+  Error failed(Errc code, std::string_view reason) const { return failed(code, "", reason); }
 
   const PlannedPlugin& planned_;
   InstanceHost host_;
@@ -149,6 +152,16 @@ Result<> PluginHost::start(std::string_view kind) {
     if (planned.request.kind == kind) MR_CHECK(start(planned));
   }
   return {};
+}
+
+std::vector<Error> PluginHost::try_start(std::string_view kind) {
+  std::vector<Error> wrong;
+  for (const auto& planned : plugins_) {
+    if (planned.request.kind != kind) continue;
+    auto started = start(planned);
+    if (!started) wrong.push_back(std::move(started).error());
+  }
+  return wrong;
 }
 
 Result<> PluginHost::start(const PlannedPlugin& planned) {

@@ -53,6 +53,8 @@ class PluginHost {
   /// Starts every instance of a kind. On an error this instance is destroyed again and those before
   /// it run on until stop(); the error carries the plugin's id and the reason.
   Result<> start(std::string_view kind);
+  /// Starts what can be started of a kind, and answers what is wrong with the others.
+  std::vector<Error> try_start(std::string_view kind);
   /// Destroys what the instances of a kind have registered, then them, last started first. The
   /// caller has stopped transports and closed storage before. Idempotent.
   void stop(std::string_view kind) noexcept;

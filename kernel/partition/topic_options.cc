@@ -65,7 +65,8 @@ constexpr TopicOption topic_table[] = {
             "The longest that a record stays uncompacted."),
      {{"log.cleaner.max.compaction.lag.ms"}}},
     {number("max.decompressed.message.bytes", "bytes", "2147483639", 1, int32_max,
-            "The most that the records of a batch may take when they are decompressed."),
+            "The most that the records of a batch may take when they are decompressed. Beyond "
+            "134217728, and 33554432 in the old formats, the broker's own limit counts."),
      {{"max.decompressed.message.bytes"}}},
     {number("max.message.bytes", "bytes", "1048588", 0, int32_max,
             "The largest batch accepted, in bytes as stored."),

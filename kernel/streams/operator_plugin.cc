@@ -38,19 +38,26 @@ class StepRegistrar final : public Registrar {
 
 // In the order of creation.
 struct OperatorPlugin::Parts {
-  Parts(PluginLibrary of, Options options, const std::string& instance,
+  Parts(PlannedStream::Step step, const std::string& instance,
         std::shared_ptr<const HostSettings> settings, HostServices services)
-      : library(std::move(of)),
-        host(instance, std::move(options), std::move(settings), services,
+      : library(std::move(step.library)),
+        place(std::move(step.place)),
+        places(std::move(step.places)),
+        host(instance, std::move(step.options), std::move(settings), services,
              concat("stream.", instance)),
         plugin(nullptr, library.descriptor->destroy) {}
 
-  Error failed(Errc code, std::string_view reason) const {
-    return {code, concat(library.path, ": ", library.descriptor->id, " (", host.instance(),
-                         "): ", reason)};
+  Error failed(Errc code, std::string_view what, std::string_view reason) const {
+    ConfigError error{place_of_reason(reason, places, place),
+                      concat(library.path, ": ", library.descriptor->id, " (", host.instance(),
+                             "): ", what, reason)};
+    return {code, to_string(error)};
   }
+  Error failed(Errc code, std::string_view reason) const { return failed(code, "", reason); }
 
   PluginLibrary library;
+  ConfigPlace place;
+  OptionPlaces places;
   InstanceHost host;
   std::unique_ptr<Plugin, void (*)(Plugin*) noexcept> plugin;
   StepRegistrar registered;
@@ -62,20 +69,20 @@ OperatorPlugin::~OperatorPlugin() = default;
 const PluginLibrary& OperatorPlugin::library() const noexcept { return parts_->library; }
 
 Result<std::shared_ptr<OperatorPlugin>> OperatorPlugin::start(
-    const PluginLibrary& library, Options options, const std::string& instance,
+    PlannedStream::Step step, const std::string& instance,
     std::shared_ptr<const HostSettings> settings, HostServices services) {
-  auto parts =
-      std::make_unique<Parts>(library, std::move(options), instance, std::move(settings), services);
-  auto& [of, host, plugin, registered] = *parts;
-  plugin.reset(of.descriptor->create());
+  auto parts = std::make_unique<Parts>(std::move(step), instance, std::move(settings), services);
+  auto& plugin = parts->plugin;
+  plugin.reset(parts->library.descriptor->create());
   if (!plugin) {
     return parts->failed(Errc::internal, "create() returned null: its constructor has failed");
   }
-  const auto started = without_exceptions([&] { return plugin->start(registered, host); });
+  const auto started =
+      without_exceptions([&] { return plugin->start(parts->registered, parts->host); });
   if (!started) {
-    return parts->failed(started.error().code, "start() failed: " + started.error().detail);
+    return parts->failed(started.error().code, "start() failed: ", started.error().detail);
   }
-  if (!registered.factory) {
+  if (!parts->registered.factory) {
     return parts->failed(Errc::invalid_argument,
                          "it registers no operator: it cannot be a step of a stream");
   }

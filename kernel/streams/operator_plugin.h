@@ -9,7 +9,7 @@
 #include <millrace/plugin.h>
 
 #include "kernel/host/instance_host.h"
-#include "kernel/host/library.h"
+#include "kernel/host/plan.h"
 
 namespace millrace::kernel {
 
@@ -17,10 +17,11 @@ namespace millrace::kernel {
 /// plugin: on a worker.
 class OperatorPlugin {
  public:
-  /// `instance`: "STREAM.STEP". `settings`: what Host::setting() answers. An error has the file,
-  /// the plugin's id and the reason; nothing that the plugin throws passes.
-  static Result<std::shared_ptr<OperatorPlugin>> start(const PluginLibrary& library,
-                                                       Options options, const std::string& instance,
+  /// `instance`: "STREAM.STEP". `settings`: what Host::setting() answers. An error has the place in
+  /// the configuration, the file, the plugin's id and the reason; nothing that the plugin throws
+  /// passes.
+  static Result<std::shared_ptr<OperatorPlugin>> start(PlannedStream::Step step,
+                                                       const std::string& instance,
                                                        std::shared_ptr<const HostSettings> settings,
                                                        HostServices services);
   ~OperatorPlugin();

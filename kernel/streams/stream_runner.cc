@@ -240,10 +240,9 @@ Task<> StreamRunner::make_run() {
     std::vector<std::shared_ptr<OperatorPlugin>> plugins;
     for (std::size_t at = 0; at < planned.steps.size(); ++at) {
       const auto& step = planned.steps[at];
-      MR_TRY(auto plugin,
-             OperatorPlugin::start(step.library, step.options,
-                                   concat(planned.spec.name, ".", planned.spec.steps[at].name),
-                                   parts.settings, {parts.environment, parts.log, parts.metrics}));
+      MR_TRY(auto plugin, OperatorPlugin::start(
+                              step, concat(planned.spec.name, ".", planned.spec.steps[at].name),
+                              parts.settings, {parts.environment, parts.log, parts.metrics}));
       plugins.push_back(std::move(plugin));
     }
     return plugins;
@@ -374,8 +373,10 @@ Task<> StreamRunner::replace(std::size_t step_at, PluginLibrary library, std::st
   MR_CO_TRY(const auto pass, running_.enter());
   auto step = spec().steps[step_at];
   MR_CO_TRY(auto options, step_options(step, library));
-  auto work = [library, options, name = concat(spec().name, ".", step.name), &parts = parts_] {
-    return OperatorPlugin::start(library, options, name, parts.settings,
+  const auto& planned = planned_.steps[step_at];
+  auto work = [next = PlannedStream::Step{library, options, planned.place, planned.places},
+               name = concat(spec().name, ".", step.name), &parts = parts_] {
+    return OperatorPlugin::start(next, name, parts.settings,
                                  {parts.environment, parts.log, parts.metrics});
   };
   auto starting = run_watched(parts_.environment, setup_limit, std::move(work));
@@ -389,7 +390,8 @@ Task<> StreamRunner::replace(std::size_t step_at, PluginLibrary library, std::st
   MR_CO_CHECK(co_await std::move(probing));
 
   planned_.spec.steps[step_at].file = std::move(file);
-  planned_.steps[step_at] = {library, std::move(options)};
+  planned_.steps[step_at].library = library;
+  planned_.steps[step_at].options = std::move(options);
   if (run_) {
     auto run = std::make_shared<StreamRun>(*run_);
     run->spec = spec();

@@ -1,11 +1,12 @@
 #include "kernel/streams/stream_service.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "kernel/config/text.h"
 #include "kernel/streams/operator_file.h"
-#include "kernel/streams/operator_plugin.h"
+#include "kernel/streams/stream_trial.h"
 #include "kernel/streams/watchdog.h"
 
 namespace millrace::kernel {
@@ -16,27 +17,16 @@ constexpr std::string_view of_admin = "admin";
 
 const Duration load_limit = std::chrono::seconds(30);
 
-// What a step's operator says of its options, with the place of the step.
-Task<> try_steps(StreamParts& parts, const PlannedStream& planned) {
-  for (std::size_t at = 0; at < planned.steps.size(); ++at) {
-    const auto& step = planned.steps[at];
-    auto work = [library = step.library, options = step.options, &parts,
-                 name = concat(planned.spec.name, ".", planned.spec.steps[at].name)]() -> Result<> {
-      MR_TRY(const auto plugin,
-             OperatorPlugin::start(library, options, name, parts.settings,
-                                   {parts.environment, parts.log, parts.metrics}));
-      MR_TRY(const auto made, plugin->make());
-      return {};
-    };
-    auto trying = run_watched(parts.environment, load_limit, std::move(work));
-    auto tried = co_await std::move(trying);
-    if (tried) continue;
-    const auto place = step.declared_in.empty() ? std::string() : concat(step.declared_in, ": ");
-    co_return Error{Errc::invalid_argument,
-                    concat(place, "step ", planned.spec.steps[at].name, " of stream ",
-                           planned.spec.name, ": ", tried.error().detail)};
-  }
-  co_return {};
+// All that is wrong in one.
+Result<> verdict(const std::vector<Error>& wrong) {
+  if (wrong.empty()) return {};
+  std::vector<std::string> lines;
+  for (const auto& error : wrong) lines.push_back(error.detail);
+  return Error{Errc::invalid_argument, joined(lines, "; ")};
+}
+
+HostServices services_of(StreamParts& parts) {
+  return {parts.environment, parts.log, parts.metrics};
 }
 
 }  // namespace
@@ -50,11 +40,13 @@ StreamService::StreamService(StreamParts parts, std::vector<PlannedStream> confi
 StreamService::~StreamService() = default;
 
 Task<> StreamService::try_configured() {
+  std::vector<Error> wrong;
   for (const auto& planned : configured_) {
-    auto tried = try_steps(parts_, planned);
-    MR_CO_CHECK(co_await std::move(tried));
+    auto trying = try_steps(planned, parts_.settings, services_of(parts_));
+    MR_CO_TRY(auto of_one, co_await std::move(trying));
+    std::ranges::move(of_one, std::back_inserter(wrong));
   }
-  co_return {};
+  co_return verdict(wrong);
 }
 
 Task<> StreamService::open() {
@@ -192,8 +184,9 @@ Task<> StreamService::create_here(StreamSpec spec) {
   auto work = [spec, files = parts_.files] { return plan_stream(spec, files); };
   auto planning = run_watched(parts_.environment, load_limit, std::move(work));
   MR_CO_TRY(auto planned, co_await std::move(planning));
-  auto trying = try_steps(parts_, planned);
-  MR_CO_CHECK(co_await std::move(trying));
+  auto trying = try_steps(planned, parts_.settings, services_of(parts_));
+  MR_CO_TRY(const auto wrong, co_await std::move(trying));
+  MR_CO_CHECK(verdict(wrong));
   // What was stopped under this name before is another stream.
   auto forget = [this, name = spec.name] { return store_.set_stopped(name, false); };
   MR_CO_CHECK(co_await on_control(std::move(forget)));

@@ -257,5 +257,30 @@ TEST_F(ConfigTest, RequestsSayWhereTheyWereAskedFor) {
   EXPECT_EQ(to_string({all[3].place, "kafka"}), path + ":4:12: kafka");
 }
 
+TEST_F(ConfigTest, AReasonIsPlacedAtTheOptionThatItBeginsWith) {
+  const OptionPlaces places{
+      {"tls", {"m.toml", 3, 7}}, {"to", {"m.toml", 4, 6}}, {"topics", {"m.toml", 5, 10}}};
+  const auto placed = [&places](std::string_view reason) {
+    return to_string(place_of_reason(reason, places, {"m.toml", 2, 12}));
+  };
+  EXPECT_EQ(placed("to: expected a number, found \"many\""), "m.toml:4:6");
+  EXPECT_EQ(placed("topics: none"), "m.toml:5:10");
+  EXPECT_EQ(placed("tls = true: not there"), "m.toml:3:7");
+  EXPECT_EQ(placed("to be or not"), "m.toml:2:12") << "of no option in particular";
+  EXPECT_EQ(placed("field: missing"), "m.toml:2:12") << "nobody wrote it";
+}
+
+TEST_F(ConfigTest, AnInstanceKnowsWhereItsOptionsAreWritten) {
+  const auto path = write("m.toml", "[transport.kafka]\nlisten = \"x\"\n");
+  const auto settings = check({.path = path, .sets = {"transport.kafka.idle=5"}});
+  ASSERT_TRUE(settings) << to_error(settings.error()).detail;
+  const auto kafka = std::ranges::find_if(
+      settings->instances, [](const auto& one) { return one.request.instance == "kafka"; });
+  ASSERT_NE(kafka, settings->instances.end());
+  ASSERT_EQ(kafka->places.size(), 2U);
+  EXPECT_EQ(to_string(kafka->places.at("listen")), path + ":2:10");
+  EXPECT_EQ(to_string(kafka->places.at("idle")), "--set transport.kafka.idle=…");
+}
+
 }  // namespace
 }  // namespace millrace::kernel

@@ -28,7 +28,7 @@ TEST_F(StreamTablesTest, EverythingIsRead) {
                                .sets = {}});
   ASSERT_TRUE(settings);
   ASSERT_EQ(settings->streams.size(), 1);
-  const auto& [spec, options, step_places, place] = settings->streams[0];
+  const auto& [spec, steps, place] = settings->streams[0];
   EXPECT_EQ(spec.name, "clean");
   EXPECT_THAT(spec.sources, ElementsAre("a", "b"));
   EXPECT_EQ(spec.sink, "c");
@@ -41,12 +41,15 @@ TEST_F(StreamTablesTest, EverythingIsRead) {
   ASSERT_EQ(spec.steps.size(), 2);
   EXPECT_EQ(spec.steps[0].name, "filelog") << "that of its operator";
   EXPECT_EQ(spec.steps[1].name, "again");
-  EXPECT_EQ(options[0].text("sync"), "always");
-  EXPECT_EQ(options[1].text("sync"), "none") << "its default";
   EXPECT_EQ(place.line, 1);
-  ASSERT_EQ(step_places.size(), 2);
-  EXPECT_EQ(step_places[0].line, 10);
-  EXPECT_EQ(step_places[1].line, 13);
+  ASSERT_EQ(steps.size(), 2);
+  EXPECT_EQ(steps[0].options.text("sync"), "always");
+  EXPECT_EQ(steps[0].place.line, 10);
+  EXPECT_EQ(steps[0].places.at("sync").line, 11);
+  EXPECT_EQ(steps[0].places.at("sync").column, 8);
+  EXPECT_EQ(steps[1].options.text("sync"), "none") << "its default";
+  EXPECT_EQ(steps[1].place.line, 13);
+  EXPECT_THAT(steps[1].places, IsEmpty());
 }
 
 TEST_F(StreamTablesTest, ASetReachesIt) {
@@ -113,6 +116,9 @@ TEST_F(StreamTablesTest, WhatMakesNoSense) {
   EXPECT_THAT(
       first_problem("sources = [\"a\"]\nsink = \"__stream_x_changelog\"\n"),
       StartsWith("millrace.toml:3:8: stream.x.sink: \"__stream_x_changelog\" keeps the state"));
+  EXPECT_THAT(
+      first_problem("sources = [\"a\"]\nsink = \"__consumer_offsets\"\n"),
+      StartsWith("millrace.toml:3:8: stream.x.sink: \"__consumer_offsets\" is the broker's own"));
   EXPECT_THAT(first_problem("sources = [\"a\"]\non-error = \"dead-letter\"\n"),
               StartsWith("millrace.toml:1:9: stream.x.dead-letter: on-error"));
   EXPECT_THAT(first_problem("sources = [\"a\"]\ndead-letter = \"d\"\n"),

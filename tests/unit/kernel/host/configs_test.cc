@@ -107,7 +107,7 @@ TEST(ConfigsTest, ThePackagedFileShowsEveryOptionThatHasADefault) {
   auto option_tables = kernel_options();
   const auto plan = plan_of({});
   ASSERT_TRUE(plan) << to_error(plan.error()).detail;
-  for (const auto& [request, library, options] : plan->plugins) {
+  for (const auto& [request, library, options, places] : plan->plugins) {
     const bool single = request.kind == "storage" || request.kind == "coordination";
     const auto table = single ? request.kind : request.kind + '.' + request.instance;
     option_tables.push_back({table, library.descriptor->options});

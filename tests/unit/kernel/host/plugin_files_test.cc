@@ -48,5 +48,23 @@ TEST(PluginFilesTest, AMissingPluginNamesFoldersAndTheNearest) {
                     HasSubstr("; nearest known: memory; wire plugins found: memory")));
 }
 
+TEST(PluginFilesTest, ARightNameInTheWrongPlaceIsTold) {
+  const TemporaryFolder a;
+  a.write("storage/drum.so", "");
+  const auto other_kind = PluginFiles({a.path()}).find("transport", "drum");
+  ASSERT_FALSE(other_kind);
+  EXPECT_THAT(other_kind.error().detail,
+              HasSubstr("; " + a.path() + "/storage/drum.so is one of kind storage; "));
+  const auto too_deep = PluginFiles({a.path() + "/storage"}).find("storage", "drum");
+  ASSERT_FALSE(too_deep);
+  EXPECT_THAT(too_deep.error().detail,
+              HasSubstr("; " + a.path() +
+                        "/storage/drum.so is there: a folder of plugins has one "
+                        "for each kind, storage/drum.so; "));
+  const auto nowhere = PluginFiles({a.path() + "/plugns"}).find("storage", "drum");
+  ASSERT_FALSE(nowhere);
+  EXPECT_THAT(nowhere.error().detail, HasSubstr(" in " + a.path() + "/plugns (not there), "));
+}
+
 }  // namespace
 }  // namespace millrace::kernel

@@ -142,6 +142,28 @@ TEST_F(PluginHostTest, StartThatFails) {
                                    "start() failed: the tape is full");
 }
 
+TEST_F(PluginHostTest, AFailureHasThePlaceOfWhatAskedForThePluginOrOfTheOption) {
+  auto plugin = planned(bad_plugin("start_fails"), "bad");
+  plugin.request.place = {"millrace.toml", 7, 3};
+  const auto failure = [this](const PlannedPlugin& one) {
+    return host_of({one}).start("compression").error().detail;
+  };
+  EXPECT_THAT(failure(plugin),
+              testing::StartsWith("millrace.toml:7:3: " + bad_plugin("start_fails")));
+  plugin.places = {{"the", {"millrace.toml", 8, 6}}};
+  EXPECT_THAT(failure(plugin), testing::StartsWith("millrace.toml:7:3: ")) << "it names no option";
+}
+
+TEST_F(PluginHostTest, ATrialGoesOnAfterAFailure) {
+  std::vector<PlannedPlugin> plugins;
+  plugins.push_back(planned(bad_plugin("start_fails"), "bad"));
+  plugins.push_back(planned(good_plugin("echo"), "echo"));
+  plugins.push_back(planned(bad_plugin("create_null"), "worse"));
+  auto host = host_of(std::move(plugins));
+  EXPECT_EQ(host.try_start("compression").size(), 2U);
+  EXPECT_EQ(host.facts().size(), 1U);
+}
+
 TEST_F(PluginHostTest, StartThatThrows) {
   const auto path = bad_plugin("start_throws");
   EXPECT_EQ(start_error(path), path +
