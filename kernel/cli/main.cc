@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "kernel/cli/context.h"
+#include "kernel/cli/usage.h"
 #include "kernel/env/block_on.h"
 #include "kernel/env/real_environment.h"
 #include "kernel/log/metrics_registry.h"
@@ -39,6 +40,12 @@ int exit_code_of(const Error& error) {
   }
 }
 
+OutputFormat format_of(const std::string& name) {
+  if (name == "table") return OutputFormat::table;
+  if (name == "json") return OutputFormat::json;
+  throw CLI::ValidationError("--output", "expected table or json, found \"" + name + "\"");
+}
+
 int run_tool(int argc, char** argv) {
   Context context;
   Action action;
@@ -48,10 +55,12 @@ int run_tool(int argc, char** argv) {
   app.add_option("-b,--bootstrap", context.bootstrap, "any broker of the cluster")
       ->type_name("HOST:PORT")
       ->capture_default_str();
-  const std::map<std::string, OutputFormat> formats{{"table", OutputFormat::table},
-                                                    {"json", OutputFormat::json}};
-  app.add_option("-o,--output", context.output, "table or json")
-      ->transform(CLI::CheckedTransformer(formats));
+  app.add_option_function<std::string>(
+         "-o,--output",
+         [&context](const std::string& format) { context.output = format_of(format); },
+         "table, or json: an object to a line")
+      ->type_name("FORMAT")
+      ->default_str("table");
   add_topic_verb(app, context, action);
   add_group_verb(app, context, action);
   add_produce_verb(app, context, action);
@@ -65,8 +74,12 @@ int run_tool(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const bool asked_for = error.get_exit_code() == 0;  // --help and --version
+    if (!asked_for) {
+      std::cerr << usage_error(app, error);
+      return 64;
+    }
     app.exit(error, std::cout, std::cerr);
-    return asked_for ? 0 : 64;
+    return 0;
   }
   if (!action) {
     std::cerr << app.help();

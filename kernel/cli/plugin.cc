@@ -1,4 +1,5 @@
 // millrace plugin list|show|check|new: works on files; no broker is asked.
+#include <filesystem>
 #include <iostream>
 
 #include <CLI/CLI.hpp>
@@ -118,16 +119,21 @@ Result<> make_new(const Context& context, const NewPlugin& wanted) {
     print_json(json::object{{"folder", folder}, {"kind", wanted.kind}, {"name", wanted.name}});
     return {};
   }
-  const auto built = folder + "/build/plugins/" + wanted.kind + "/" + wanted.name + ".so";
-  std::cout
-      << "made " << folder << "\n\n"
-      << "  cmake -S " << folder << " -B " << folder
-      << "/build -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=PREFIX\n"
-      << "  cmake --build " << folder << "/build\n"
-      << "  ctest --test-dir " << folder << "/build\n"
-      << "  millrace plugin check " << built << "\n\n"
-      << "PREFIX is where Millrace is installed. The plugin's id begins with org.example: put "
-         "a name\nthat you own in its place.\n";
+  const auto build = folder + "/build";
+  const auto plugins = build + "/plugins";
+  std::cout << "made " << folder << "\n\n"
+            << "  cmake -G Ninja -S " << folder << " -B " << build
+            << " -DCMAKE_BUILD_TYPE=Release \\\n"
+            << "        -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_PREFIX_PATH=" << installed_prefix()
+            << "\n"
+            << "  cmake --build " << build << "\n"
+            << "  ctest --test-dir " << build << "\n"
+            << "  millrace plugin check " << plugins << '/' << wanted.kind << '/' << wanted.name
+            << ".so\n\n"
+            << "millraced finds it where plugins.path has "
+            << std::filesystem::absolute(plugins).string()
+            << ".\nThe plugin's id begins with org.example: put a name that you own in its "
+               "place.\n";
   return {};
 }
 

@@ -47,12 +47,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   }
 }
 
-/// `../share/millrace/template` beside the running program.
-fs::path installed_templates() {
-  std::error_code none;
-  const auto program = fs::read_symlink("/proc/self/exe", none);
-  return program.parent_path().parent_path() / "share/millrace/template";
-}
+fs::path installed_templates() { return fs::path(installed_prefix()) / "share/millrace/template"; }
 
 std::vector<std::string> kinds_in(const fs::path& templates) {
   std::vector<std::string> kinds;
@@ -95,6 +90,12 @@ Result<> copy_file(const fs::path& from, const fs::path& to,
 }
 
 }  // namespace
+
+std::string installed_prefix() {
+  std::error_code none;
+  const auto program = fs::read_symlink("/proc/self/exe", none);
+  return program.parent_path().parent_path().string();
+}
 
 Result<std::string> make_plugin_folder(const NewPlugin& wanted) {
   MR_CHECK(check_name(wanted.name));

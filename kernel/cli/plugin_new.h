@@ -14,6 +14,9 @@ struct NewPlugin {
   std::string templates;  ///< folder of the templates; empty: ../share/millrace/template
 };
 
+/// Where the running program is installed: what `bin` is in.
+std::string installed_prefix();
+
 /// Copies the template of a kind, with `name` in place of its own. Nothing is written when the
 /// folder is there already. Returns the folder.
 Result<std::string> make_plugin_folder(const NewPlugin& wanted);

@@ -10,7 +10,7 @@ namespace millrace::kernel {
 
 namespace {
 
-constexpr std::size_t name_column = 28;
+constexpr std::size_t name_column = 16;
 
 std::string key_of(const OptionTable& table, const MillraceOption& option) {
   return table.table + '.' + quoted_key(option.name);
@@ -68,8 +68,9 @@ std::string describe(const std::vector<OptionTable>& option_tables) {
     for (const auto* option = table.options; option->name != nullptr; ++option) {
       auto name = quoted_key(option->name);
       name.resize(std::max(name.size(), name_column), ' ');
-      text += concat("  ", name, " ", allowed(*option), " (default: ", default_text(*option), ") ",
-                     option->help, "\n");
+      const auto below = std::string(name.size() + 3, ' ');
+      text += concat("  ", name, " ", option->help, "\n", below, allowed(*option),
+                     "; default: ", default_text(*option), "\n");
     }
   }
   return text;

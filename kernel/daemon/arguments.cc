@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "kernel/cli/usage.h"
+
 namespace millrace::kernel {
 
 std::variant<Arguments, Exit> parse_arguments(int argc, char** argv) {
@@ -21,13 +23,22 @@ std::variant<Arguments, Exit> parse_arguments(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_flag("--check", arguments.check, "check the configuration and the plugins, then exit");
   app.set_version_flag("--version", std::string("millraced " MILLRACE_VERSION));
-  app.footer([] { return "Options of the configuration:\n" + describe(kernel_options()); });
+  app.footer([] {
+    return "Options of the configuration, by table:\n" + describe(kernel_options()) +
+           "[defaults], [transport.kafka] and other tables of plugins:\n"
+           "  millrace config explain KEY, such as transport.kafka.listen; millrace plugin list,\n"
+           "  millrace plugin show KIND/NAME; configs/millrace.toml is a file to begin with";
+  });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const bool asked_for = error.get_exit_code() == 0;  // --help and --version
+    if (!asked_for) {
+      std::cerr << cli::usage_error(app, error);
+      return Exit::usage;
+    }
     app.exit(error, std::cout, std::cerr);
-    return asked_for ? Exit::clean : Exit::usage;
+    return Exit::clean;
   }
   return arguments;
 }

@@ -191,3 +191,46 @@ def test_plugins_are_listed_shown_and_checked(tmp_path):
     refused = run("plugin", "check", bad)
     assert refused.code == 65
     assert "not an ELF file" in refused.errors and str(bad) in refused.errors
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (
+            ["topik"],
+            ["millrace: unknown verb topik; nearest known: topic; verbs are topic, group, ", "See millrace --help"],
+        ),
+        (
+            ["topic", "crate", "x"],
+            ["millrace topic: unknown verb crate; nearest known: create; ", "See millrace topic --help"],
+        ),
+        (["topic"], ["millrace topic: expected a verb: create, "]),
+        (
+            ["topic", "create"],
+            ["millrace topic create: NAME is required", "See millrace topic create --help"],
+        ),
+        (
+            ["topic", "create", "x", "--partitions", "zero"],
+            ['--partitions: expected an integer, found "zero"'],
+        ),
+        (
+            ["produce", "x", "--compresion", "gzip"],
+            ["unknown option --compresion; nearest known: --compression; options are "],
+        ),
+        (["topic", "list", "x"], ['millrace topic list: "x" is one argument too many']),
+        (["-o", "yaml", "topic", "list"], ['--output: expected table or json, found "yaml"']),
+        (["config", "alter", "--set", "a=b"], ["--topic", "--all-brokers"]),
+    ],
+)
+def test_wrong_usage_is_told_with_what_would_be_right(words, said):
+    refused = run(*words)
+    assert refused.code == 64
+    for expected in said:
+        assert expected in refused.errors, refused.errors
+
+
+def test_help_says_what_each_takes():
+    shown = run("--help")
+    assert shown.code == 0
+    assert "--output FORMAT=table" in shown.output and "table, or json" in shown.output
+    assert "->" not in shown.output

@@ -1,0 +1,86 @@
+#include "kernel/cli/usage.h"
+
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "kernel/config/text.h"
+
+namespace millrace::kernel::cli {
+
+namespace {
+
+std::vector<std::string> verbs_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* verb : app.get_subcommands(nullptr)) {
+    if (!verb->get_name().empty()) names.push_back(verb->get_name());  // else a group of options
+  }
+  return names;
+}
+
+// Of a verb, and of what stands around it.
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* around = &app; around != nullptr; around = around->get_parent()) {
+    for (const auto* option : around->get_options(nullptr)) {
+      for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+    }
+    for (const auto* group : around->get_subcommands(nullptr)) {
+      if (!group->get_name().empty()) continue;
+      for (const auto* option : group->get_options(nullptr)) {
+        for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+      }
+    }
+  }
+  return names;
+}
+
+// A word that nobody takes.
+std::string unexpected(const CLI::App& verb, const std::string& word) {
+  if (word.starts_with('-')) {
+    const auto options = options_of(verb);
+    return concat("unknown option ", word, nearest_hint(word, options), "; options are ",
+                  joined(options));
+  }
+  const auto verbs = verbs_of(verb);
+  if (verbs.empty()) return concat("\"", word, "\" is one argument too many");
+  return concat("unknown verb ", word, nearest_hint(word, verbs), "; verbs are ", joined(verbs));
+}
+
+std::string what_is_wrong(const CLI::App& program, const CLI::App& verb,
+                          const CLI::ParseError& error) {
+  // Before what is missing: a verb that is misspelt is both.
+  const auto words = program.remaining(true);
+  const bool no_verb = !verbs_of(verb).empty();
+  if (!words.empty() && (no_verb || error.get_name() == "ExtrasError")) {
+    return unexpected(verb, words.front());
+  }
+  if (no_verb && error.get_name() == "RequiredError") {
+    return concat("expected a verb: ", joined(verbs_of(verb)));
+  }
+  std::string text = error.what();
+  // Numbers are all that is converted.
+  constexpr std::string_view not_converted = "Could not convert: ";
+  constexpr std::string_view between = " = ";
+  const auto value_at = text.find(between);
+  if (text.starts_with(not_converted) && value_at != std::string::npos) {
+    return concat(text.substr(not_converted.size(), value_at - not_converted.size()),
+                  ": expected an integer, found \"", text.substr(value_at + between.size()), "\"");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string usage_error(const CLI::App& program, const CLI::ParseError& error) {
+  const auto* verb = &program;
+  auto name = program.get_name();
+  while (!verb->get_subcommands().empty()) {
+    verb = verb->get_subcommands().front();
+    name += ' ' + verb->get_name();
+  }
+  return concat(name, ": ", what_is_wrong(program, *verb, error), "\nSee ", name, " --help\n");
+}
+
+}  // namespace millrace::kernel::cli
