@@ -125,6 +125,7 @@ Task<> KernelBroker::open() {
                              {"offsets_checked", recovery.offsets_checked},
                              {"bytes_cut", recovery.bytes_cut}});
   tell_recovery(parts_.metrics, recovery);
+  opened_ = true;
   co_return {};
 }
 
@@ -165,7 +166,7 @@ Task<> KernelBroker::close() {
   keep(co_await cluster_.close());
   keep(co_await admin_.close());
   keep(co_await running_.close());
-  auto checkpoints = co_await checkpoints_.close();
+  auto checkpoints = co_await checkpoints_.close(opened_);
   if (!checkpoints) {
     parts_.log.error("checkpoints could not be written",
                      {{"error", to_string(checkpoints.error())}});

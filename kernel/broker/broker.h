@@ -110,6 +110,7 @@ class KernelBroker final : public Broker {
   KernelConfigs configs_;
 
   // [control thread]
+  bool opened_ = false;  // all partitions are open: what they are at may be noted
   ProducerIds producer_ids_;
   Gate running_;  // what close() waits for: ids being handed out
 };

@@ -80,9 +80,10 @@ Task<> OffsetCheckpoints::write_log_starts_in_turn() {
   co_return {};
 }
 
-Task<> OffsetCheckpoints::close() {
+Task<> OffsetCheckpoints::close(bool write) {
   background_.cancel();
   MR_CO_CHECK(co_await running_.close());
+  if (!write) co_return {};
   co_return co_await write_all();
 }
 

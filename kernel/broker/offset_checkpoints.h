@@ -20,8 +20,10 @@ class OffsetCheckpoints {
   void start();
   /// Log starts as they are now are durable when it completes; many who ask share a write.
   Task<> write_log_starts();
-  /// Refuses further writes and makes the last one.
-  Task<> close();
+  /// Refuses further writes. `write`: makes the last one, which only who has opened all partitions
+  /// may: the files forget what is not open, and are another's where the folder could not be
+  /// locked.
+  Task<> close(bool write);
 
  private:
   Task<> loop();

@@ -96,7 +96,7 @@ def test_every_ready_configuration_starts(tmp_path, config, request):
             return [words[0], "--config", str(config), *words[1:]]
 
     settings = {}
-    if config.name == "zookeeper.toml":
+    if 'plugin = "zookeeper"' in config.read_text():
         server = ZooKeeper(tmp_path / "zookeeper")
         request.addfinalizer(server.close)
         settings["coordination.connect"] = f"{server.start().address}/millrace"
@@ -121,18 +121,34 @@ def test_start_and_stop_are_told(broker):
 
 
 def test_a_data_folder_has_one_owner(broker):
-    broker.start()
-    second = daemon("--set", f"broker.data={broker.folder / 'data'}",
+    client = Confluent(broker.start().address)
+    client.create_topic("orders", 1)
+    client.produce("orders", [Record(None, b"x", partition=0)])
+    data = broker.folder / "data"
+    before = {path: path.read_bytes() for path in data.iterdir() if path.is_file()}
+    second = daemon("--set", f"broker.data={data}",
                     "--set", f"transport.kafka.listen=127.0.0.1:{free_port()}")
     assert second.returncode == CANNOT_CREATE
     assert str(broker.process.pid) in second.stderr
     broker.assert_running()
+    # It emptied the checkpoints: a kill of the owner would have brought deleted records back.
+    assert {path: path.read_bytes() for path in data.iterdir() if path.is_file()} == before
+    client.close()
 
 
 def test_a_data_folder_that_cannot_be_made():
     refused = daemon("--set", "broker.data=/proc/no/such")
     assert refused.returncode == CANNOT_CREATE
     assert "/proc/no/such" in refused.stderr
+    assert refused.stderr.count("ERROR") == 1, "the reason, and nothing of what followed from it"
+
+
+def test_a_data_folder_where_this_user_may_not_write_is_told_with_the_remedy():
+    """Who starts the embedded default by hand meets this first. Nobody may make folders in /sys."""
+    refused = daemon("--set", "broker.data=/sys/millrace")
+    assert refused.returncode == CANNOT_CREATE, refused.stderr
+    assert "make folder /sys/millrace: " in refused.stderr
+    assert "millraced --set broker.data=$HOME/millrace-data" in refused.stderr
 
 
 def test_a_port_in_use(broker, tmp_path):

@@ -140,10 +140,13 @@ Task<> FileStorage::close() {
 }
 
 Result<> FileStorage::give_folder_back() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!owned_) return {};
+  }
   MR_TRY(const auto found, find_partitions());
   MR_CHECK(store_recovery_points());
   const std::lock_guard lock(mutex_);
-  if (!owned_) return {};
   bool clean = true;
   for (const auto& [partition, use] : opened_) {
     if (use.facts->lost) clean = false;
