@@ -12,6 +12,14 @@ namespace {
 
 constexpr Duration drain_max = std::chrono::seconds(1);
 
+// A service may be there before it serves, and when it does no more.
+HttpResponse not_serving(const Operations* operations) {
+  if (operations != nullptr && operations->state() == Operations::State::starting) {
+    return error_response(503, "starting", "the broker is starting; ask again");
+  }
+  return error_response(503, "stopping", "the broker is stopping");
+}
+
 }  // namespace
 
 TransportMetrics::TransportMetrics(Metrics& metrics)
@@ -131,9 +139,7 @@ Task<HttpResponse> Connection::answer(HttpRequest request) {
   auto handling = route.handler(exchange);
   auto response = co_await std::move(handling);
   if (response || response.error().code == Errc::cancelled) co_return std::move(response);
-  if (response.error().code == Errc::closed) {
-    co_return error_response(503, "stopping", "the broker is stopping");
-  }
+  if (response.error().code == Errc::closed) co_return not_serving(services_.operations);
   services_.log.error("a request failed here", {{"peer", to_string(client_.peer)},
                                                 {"path", exchange.request.path},
                                                 {"reason", to_string(response.error())}});

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import time
 from dataclasses import dataclass
 
 from harness.exposition import Exposition
@@ -25,7 +26,16 @@ class Http:
         self.address = address
 
     def ask(self, method: str, path: str, body: object = None, **fields: str) -> Answer:
-        """`body` goes as JSON; `fields` are header fields, with _ for -."""
+        """`body` goes as JSON; `fields` are header fields, with _ for -. A broker listens before all
+        of it serves: one that is starting says so, and is asked again."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while True:
+            answer = self._ask_once(method, path, body, fields)
+            starting = answer.status == 503 and '"error":"starting"' in answer.text
+            if not starting or time.monotonic() > deadline:
+                return answer
+
+    def _ask_once(self, method: str, path: str, body: object, fields: dict[str, str]) -> Answer:
         headers = {name.replace("_", "-"): value for name, value in fields.items()}
         data = None
         if body is not None:

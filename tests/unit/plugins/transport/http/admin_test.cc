@@ -191,10 +191,13 @@ TEST_F(AdminTest, ChangesLogLevels) {
   expect_bad_body("PUT", "/admin/log-level", R"({"subsystem":"bad","level":"info"})", "no such");
 }
 
-TEST_F(AdminTest, ABrokerThatStopsSaysSo) {
+TEST_F(AdminTest, ABrokerThatStartsOrStopsSaysWhich) {
   broker.stopping = true;
   EXPECT_EQ(result("GET", "/admin/topics"),
             R"(503 {"error":"stopping","message":"the broker is stopping"})");
+  broker.operations.now = Operations::State::starting;
+  EXPECT_EQ(result("GET", "/admin/topics"),
+            R"(503 {"error":"starting","message":"the broker is starting; ask again"})");
 }
 
 TEST_F(AdminTest, AStopDoesNotWaitForAnAnswerBeyondItsGrace) {
