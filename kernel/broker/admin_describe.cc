@@ -51,7 +51,9 @@ TopicPage page_of(const ClusterState& cluster, const TopicPageRequest& request) 
     }
     auto& info = page.topics.emplace_back(topic_info(*topic));
     const auto end = first < partitions ? first + std::min(room, partitions - first) : first;
-    for (auto at = first; at < end; ++at) info.partitions.push_back(partition_info(*topic, at));
+    for (auto at = first; at < end; ++at) {
+      info.partitions.push_back(partition_info(cluster, *topic, at));
+    }
     if (end < partitions) {
       page.next = TopicPartition{name, end};
       return page;

@@ -88,11 +88,13 @@ KernelBroker::KernelBroker(BrokerParts parts, BrokerConfig config)
     : parts_(std::move(parts)),
       config_(std::move(config)),
       partitions_(parts_.environment, config_.memory_bytes),
-      cluster_(parts_, config_, partitions_),
-      topics_(parts_, config_, partitions_, cluster_),
+      replicas_(parts_, config_, partitions_, lease_),
+      cluster_(parts_, config_, partitions_, replicas_, lease_),
+      cluster_service_(parts_, cluster_),
+      topics_(parts_, config_, cluster_),
       checkpoints_(parts_, partitions_),
       admin_(parts_, config_, partitions_, topics_, checkpoints_),
-      configs_(*this, parts_, config_, partitions_, cluster_),
+      configs_(*this, parts_, config_, cluster_),
       producer_ids_(parts_.coordination, config_.id) {
   const auto shards = partitions_.shards().size();
   const auto slots = config_.number_of("max.incremental.fetch.session.cache.slots", 1000);
@@ -101,6 +103,7 @@ KernelBroker::KernelBroker(BrokerParts parts, BrokerConfig config)
     fetch_sessions_.emplace_back(share, at, shards, parts_.environment.random(),
                                  FetchSessionMetrics(parts_.metrics));
   }
+  offer<ClusterService>(cluster_service_);
 }
 
 KernelBroker::~KernelBroker() = default;
@@ -108,23 +111,9 @@ KernelBroker::~KernelBroker() = default;
 Task<> KernelBroker::open() {
   MR_CO_CHECK(co_await parts_.storage.lock());
   MR_CO_CHECK(co_await cluster_.join());
-  MR_CO_CHECK(co_await topics_.finish_deletions());
   MR_CO_CHECK(co_await warn_of_strays());
-
-  std::size_t partitions = 0;
-  Recovery recovery;
-  const auto known = cluster_.state().topics;
-  for (const auto& [name, topic] : known) {
-    MR_CO_TRY(const auto opened, co_await topics_.open_known(topic));
-    partitions += topic->partitions.size();
-    recovery.offsets_checked += opened.offsets_checked;
-    recovery.bytes_cut += opened.bytes_cut;
-  }
-  parts_.log.info("opened", {{"topics", known.size()},
-                             {"partitions", partitions},
-                             {"offsets_checked", recovery.offsets_checked},
-                             {"bytes_cut", recovery.bytes_cut}});
-  tell_recovery(parts_.metrics, recovery);
+  MR_CO_CHECK(co_await cluster_.open_replicas());
+  tell_recovery(parts_.metrics, replicas_.recovered());
   opened_ = true;
   co_return {};
 }
@@ -153,7 +142,8 @@ Task<> KernelBroker::announce(std::vector<Endpoint> endpoints) {
     };
     MR_CO_CHECK(co_await run_on(state->shard(), std::move(make)));
   }
-  checkpoints_.start();
+  checkpoints_.start(std::chrono::milliseconds(
+      config_.number_of("replica.high.watermark.checkpoint.interval.ms", 5000)));
   co_return {};
 }
 
@@ -163,9 +153,12 @@ Task<> KernelBroker::close() {
   const auto keep = [&first_failure](Result<> result) {
     if (!result && first_failure) first_failure = std::move(result);
   };
-  keep(co_await cluster_.close());
+  // Changes come to their end while there still is a controller.
   keep(co_await admin_.close());
+  keep(co_await configs_.close());
   keep(co_await running_.close());
+  keep(co_await cluster_.close());
+  keep(co_await replicas_.close());
   auto checkpoints = co_await checkpoints_.close(opened_);
   if (!checkpoints) {
     parts_.log.error("checkpoints could not be written",

@@ -13,12 +13,15 @@
 #include "kernel/broker/admin.h"
 #include "kernel/broker/broker_parts.h"
 #include "kernel/broker/cluster_keeper.h"
+#include "kernel/broker/cluster_service.h"
 #include "kernel/broker/configs.h"
 #include "kernel/broker/fetch_session_cache.h"
 #include "kernel/broker/offset_checkpoints.h"
 #include "kernel/broker/partitions.h"
 #include "kernel/broker/producer_ids.h"
 #include "kernel/broker/topic_admin.h"
+#include "kernel/cluster/lease_clock.h"
+#include "kernel/replication/replicas.h"
 
 namespace millrace::kernel {
 
@@ -29,8 +32,16 @@ class KernelBroker final : public Broker {
 
   /// Joins the cluster and opens our partitions. What is opened is logged.  [control thread]
   Task<> open();
+  /// How other brokers are reached: where they listen under `listener`. Before announce().
+  /// [control thread]
+  void connect(PeerLink& link, std::string listener) {
+    cluster_.connect(link, std::move(listener));
+  }
   /// Announces where clients find us; from here on requests are served.  [control thread]
   Task<> announce(std::vector<Endpoint> endpoints);
+  /// Lets other brokers lead what we lead, for at most `limit`. Before transports stop.
+  /// [control thread]
+  Task<> hand_over(Duration limit) { return cluster_.hand_over(limit); }
   /// Ends waiting requests, closes partitions, writes checkpoints.  [control thread]
   Task<> close();
 
@@ -103,7 +114,10 @@ class KernelBroker final : public Broker {
   std::map<std::string, NewTopic, std::less<>> own_topics_;
   PartitionMap partitions_;
   std::vector<FetchSessionCache> fetch_sessions_;  // by shard, each touched by that alone
+  LeaseClock lease_;
+  Replicas replicas_;
   ClusterKeeper cluster_;
+  KernelClusterService cluster_service_;
   TopicAdmin topics_;
   OffsetCheckpoints checkpoints_;
   KernelAdmin admin_;

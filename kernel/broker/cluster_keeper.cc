@@ -1,108 +1,45 @@
+// What this broker knows of its cluster, and does about it; its membership is in
+// cluster_membership.cc.
 #include "kernel/broker/cluster_keeper.h"
 
-#include <charconv>
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
 
-#include "kernel/cluster/topics.h"
-#include "kernel/cluster/znodes.h"
+#include "kernel/broker/config_sources.h"
 #include "kernel/partition/topic_config.h"
-#include "kernel/takeover/takeover.h"
 
 namespace millrace::kernel {
 
 namespace {
+
+// Whoever is told much at once, all of a cluster say, opens logs before it answers.
+constexpr Duration update_time_max = std::chrono::seconds(30);
+constexpr Duration ask_time_max = std::chrono::seconds(10);
 
 Task<> publish_on(ShardState& state, std::shared_ptr<const ClusterState> cluster) {
   state.publish(std::move(cluster));
   co_return {};
 }
 
+ClusterUpdated refused(ErrorCode error) {
+  ClusterUpdated answer;
+  answer.error = error;
+  return answer;
+}
+
 }  // namespace
 
-Task<> ClusterKeeper::join() {
-  MR_CO_TRY(lease_, co_await parts_.coordination.join(Member{config_.id}));
-  Takeover takeover{parts_.environment, parts_.coordination, parts_.storage,
-                    parts_.log,         config_.data,        config_.id};
-  MR_CO_CHECK(co_await take_over(std::move(takeover)));
-  MR_CO_CHECK(co_await load_cluster_id());
-  MR_CO_CHECK(co_await become_controller());
-  MR_CO_CHECK(co_await load_broker_configs());
-  MR_CO_TRY(auto topics, co_await read_topics(parts_.coordination));
-  for (auto& topic : topics) state_.put(std::move(topic));
-  co_return {};
-}
-
-Task<> ClusterKeeper::load_cluster_id() {
-  const std::string key(znodes::cluster_id);
-  auto node = co_await parts_.coordination.get(key);
-  if (!node && node.error().code == Errc::not_found) {
-    const auto id = to_string(parts_.environment.random().uuid());
-    std::vector<Write> writes;
-    writes.push_back(
-        {.key = key, .value = znodes::encode_cluster_id(id), .expected = must_not_exist});
-    auto written = co_await parts_.coordination.commit(std::move(writes));
-    if (!written && written.error().code != Errc::conflict) co_return written.error();
-    node = co_await parts_.coordination.get(key);
-  }
-  if (!node) co_return node.error();
-  MR_CO_TRY(state_.cluster_id, znodes::decode_cluster_id(node->value));
-  co_return {};
-}
-
-// Until there are several brokers, whoever starts is the controller.
-Task<> ClusterKeeper::become_controller() {
-  const std::string epoch_key(znodes::controller_epoch);
-  Version expected = must_not_exist;
-  controller_epoch_ = 1;
-  auto node = co_await parts_.coordination.get(epoch_key);
-  if (node) {
-    std::int32_t before = 0;
-    std::from_chars(node->value.data(), node->value.data() + node->value.size(), before);
-    controller_epoch_ = before + 1;
-    expected = node->version;
-  } else if (node.error().code != Errc::not_found) {
-    co_return node.error();
-  }
-  std::vector<Write> writes;
-  writes.push_back(
-      {.key = epoch_key, .value = std::to_string(controller_epoch_), .expected = expected});
-  const auto now = parts_.environment.clock().wall();
-  writes.push_back({.key = std::string(znodes::controller),
-                    .value = znodes::encode_controller(config_.id, now),
-                    .ephemeral = true});
-  MR_CO_CHECK(co_await parts_.coordination.commit(std::move(writes)));
-  state_.controller_id = config_.id;
-  co_return {};
-}
-
-Task<> ClusterKeeper::load_broker_configs() {
-  const std::string prefix(znodes::broker_configs);
-  MR_CO_TRY(const auto brokers, co_await parts_.coordination.list(prefix));
-  for (const auto& broker : brokers) {
-    const auto key = znodes::broker_config(broker);
-    MR_CO_TRY(const auto node, co_await parts_.coordination.get(key));
-    MR_CO_TRY(auto configs, znodes::decode_configs(key, node.value));
-    for (const auto& problem : broker_config_problems(configs)) {
-      parts_.log.warning("a stored setting of a broker cannot be used; what is weaker counts",
-                         {{"broker", broker}, {"problem", problem.detail}});
-    }
-    state_.broker_configs.insert_or_assign(broker, std::move(configs));
-  }
-  co_return {};
-}
-
-Task<> ClusterKeeper::announce(const std::vector<Endpoint>& endpoints) {
-  BrokerState self{.id = config_.id, .epoch = lease_->epoch(), .rack = config_.rack};
-  for (const auto& endpoint : endpoints) {
-    self.endpoints.emplace(endpoint.listener, endpoint.advertised);
-  }
-  std::vector<Write> writes;
-  writes.push_back({.key = znodes::broker(config_.id),
-                    .value = znodes::encode_broker(self, parts_.environment.clock().wall()),
-                    .ephemeral = true});
-  MR_CO_CHECK(co_await parts_.coordination.commit(std::move(writes)));
-  state_.brokers[config_.id] = std::move(self);
-  co_return co_await publish();
-}
+ClusterKeeper::ClusterKeeper(BrokerParts& parts, const BrokerConfig& config,
+                             PartitionMap& partitions, Replicas& replicas, LeaseClock& clock)
+    : parts_(parts),
+      config_(config),
+      partitions_(partitions),
+      replicas_(replicas),
+      clock_(clock),
+      controller_(
+          {parts.environment, parts.coordination, *this, parts.log, config.id, config.defaults}) {}
 
 Task<ClusterKeeper::Turn> ClusterKeeper::turn() {
   Turn turn;
@@ -111,8 +48,6 @@ Task<ClusterKeeper::Turn> ClusterKeeper::turn() {
   co_return std::move(turn);
 }
 
-Task<> ClusterKeeper::close() { co_return co_await running_.close(); }
-
 Task<> ClusterKeeper::publish() {
   const auto snapshot = std::make_shared<const ClusterState>(state_);
   for (const auto& state : partitions_.shards()) {
@@ -120,6 +55,208 @@ Task<> ClusterKeeper::publish() {
     MR_CO_CHECK(co_await run_on(state->shard(), std::move(make)));
   }
   co_return {};
+}
+
+// ---- replicas ----
+
+std::vector<ReplicaOrder> ClusterKeeper::orders_for(const std::vector<TopicPartition>& ours,
+                                                    bool known) {
+  const ConfigSources sources(config_, state_);
+  std::vector<ReplicaOrder> orders;
+  const TopicState* topic = nullptr;
+  TopicConfig config;
+  for (const auto& id : ours) {
+    if (!topic || topic->name != id.topic) {
+      topic = state_.find(std::string_view(id.topic));
+      config = TopicConfig::load(sources.merged(), topic->configs);
+    }
+    orders.push_back({.id = id,
+                      .topic_id = topic->id,
+                      .config = config,
+                      .state = topic->partitions[static_cast<std::size_t>(id.partition)],
+                      .known = known});
+  }
+  return orders;
+}
+
+// What could not be opened stays so until the broker is started again.
+Task<std::vector<ReplicaFailure>> ClusterKeeper::open_and_lead(std::vector<ReplicaOrder> orders) {
+  std::vector<ReplicaFailure> failures;
+  std::erase_if(orders, [&](const ReplicaOrder& order) {
+    const auto failed = failed_.find(order.id);
+    if (failed == failed_.end()) return false;
+    failures.push_back(failed->second);
+    return true;
+  });
+  MR_CO_TRY(auto fresh, co_await replicas_.apply(std::move(orders)));
+  for (const auto& failure : fresh) failed_.insert_or_assign(failure.partition, failure);
+  std::ranges::move(fresh, std::back_inserter(failures));
+  std::map<std::string, TopicState> offline;
+  for (const auto& failure : failures) {
+    const auto* topic = state_.find(std::string_view(failure.partition.topic));
+    if (!topic) continue;
+    auto& known = offline.try_emplace(topic->name, *topic).first->second;
+    auto& partition = known.partitions[static_cast<std::size_t>(failure.partition.partition)];
+    if (partition.leader == config_.id) partition.leader = -1;
+  }
+  for (auto& [name, topic] : offline) state_.put(std::move(topic));
+  co_return std::move(failures);
+}
+
+Task<> ClusterKeeper::open_replicas() {
+  std::vector<TopicPartition> ours;
+  std::size_t partitions = 0;
+  for (const auto& [name, topic] : state_.topics) {
+    for (const auto& problem : topic_config_problems(topic->configs)) {
+      parts_.log.warning("a stored setting of a topic cannot be used; what it would inherit counts",
+                         {{"topic", name}, {"problem", problem.detail}});
+    }
+    for (std::size_t at = 0; at < topic->partitions.size(); ++at) {
+      const auto& replicas = topic->partitions[at].replicas;
+      if (std::ranges::find(replicas, config_.id) == replicas.end()) continue;
+      ours.push_back({name, static_cast<std::int32_t>(at)});
+      ++partitions;
+    }
+  }
+  auto orders = orders_for(ours, true);
+  for (auto& order : orders) order.state.leader = -1;
+  MR_CO_TRY(const auto failures, co_await open_and_lead(std::move(orders)));
+  for (const auto& failure : failures) {
+    parts_.log.error("a partition cannot be opened and stays offline; mend it and start again",
+                     {{"partition", to_string(failure.partition)}, {"error", failure.message}});
+  }
+  parts_.log.info("opened", {{"topics", state_.topics.size()},
+                             {"partitions", partitions},
+                             {"offsets_checked", replicas_.recovered().offsets_checked},
+                             {"bytes_cut", replicas_.recovered().bytes_cut}});
+  co_return {};
+}
+
+// A log that another topic of the name has left, when metadata was lost, stays.
+Task<std::vector<ReplicaFailure>> ClusterKeeper::remove(const ClusterUpdate& update,
+                                                        UpdateEffect effect) {
+  std::vector<ReplicaStop> stops;
+  for (auto& gone : effect.gone) {
+    failed_.erase(gone.id);
+    stops.push_back({std::move(gone.id), gone.topic_id, gone.erase});
+  }
+  if (!update.deleted.empty()) {
+    // Also of topics that were deleted while we were away.
+    MR_CO_TRY(const auto logs, co_await parts_.storage.list());
+    for (const auto& log : logs) {
+      for (const auto& topic : update.deleted) {
+        if (log.partition.topic != topic.name) continue;
+        const bool stopped =
+            std::ranges::find(stops, log.partition, &ReplicaStop::id) != stops.end();
+        if (!stopped) stops.push_back({log.partition, topic.id, true});
+      }
+    }
+  }
+  if (stops.empty()) co_return std::vector<ReplicaFailure>();
+  // Nobody finds them any more when they end.
+  MR_CO_CHECK(co_await publish());
+  const auto stopped = co_await replicas_.stop(stops);
+  std::vector<ReplicaFailure> failures;
+  if (stopped) co_return std::move(failures);
+  parts_.log.error("logs could not be erased", {{"error", to_string(stopped.error())}});
+  for (const auto& stop : stops) {
+    if (!stop.erase) continue;
+    failures.push_back({stop.id, error_code_of(stopped.error()), stopped.error().detail});
+  }
+  co_return std::move(failures);
+}
+
+Task<ClusterUpdated> ClusterKeeper::take(ClusterUpdate update) {
+  MR_CO_TRY(const auto held, co_await turn());
+  const bool ours = lease_ && !lost_ && update.receiver_epoch == lease_->epoch();
+  if (!ours || (!joined_ && !update.full)) co_return refused(ErrorCode::stale_broker_epoch);
+  if (update.controller_epoch < controller_epoch_) {
+    co_return refused(ErrorCode::stale_controller_epoch);
+  }
+  if (update.cluster_id != state_.cluster_id) co_return refused(ErrorCode::inconsistent_cluster_id);
+  controller_epoch_ = update.controller_epoch;
+
+  auto effect = take_in(state_, update, config_.id);
+  std::map<std::int32_t, Address> addresses;
+  for (const auto& [id, broker] : state_.brokers) addresses.emplace(id, peers_.address_of(broker));
+  replicas_.set_brokers(addresses);
+  const auto orders = orders_for(effect.ours, false);
+  ClusterUpdated answer;
+  MR_CO_TRY(answer.failures, co_await remove(update, std::move(effect)));
+  MR_CO_TRY(auto failures, co_await open_and_lead(orders));
+  std::ranges::move(failures, std::back_inserter(answer.failures));
+  MR_CO_CHECK(co_await publish());
+  joined_ = true;
+  changed_.notify_all();
+  co_return std::move(answer);
+}
+
+Task<> ClusterKeeper::until(std::function<bool(const ClusterState&)> known, Duration limit) {
+  const auto wait = [](ClusterKeeper& self,
+                       std::function<bool(const ClusterState&)> holds) -> Task<> {
+    while (true) {
+      {
+        MR_CO_TRY(const auto held, co_await self.turn());
+        if (holds(self.state_)) co_return {};
+      }
+      MR_CO_CHECK(co_await self.changed_.wait());
+    }
+  };
+  auto waiting = with_deadline(wait(*this, std::move(known)), limit);
+  co_return co_await std::move(waiting);
+}
+
+// ---- other brokers ----
+
+// An update of our own controller is carried out to its end, whatever becomes of the controller.
+Task<ClusterUpdated> ClusterKeeper::update(BrokerState broker, ClusterUpdate update) {
+  if (broker.id == config_.id) {
+    auto taking = start(parts_.environment.control(), take(std::move(update)));
+    co_return co_await taking;
+  }
+  auto call = [update = std::move(update)](Peer& peer) { return peer.update(update); };
+  auto asking =
+      peers_.ask(PeerLane::updates, peers_.address_of(broker), update_time_max, std::move(call));
+  co_return co_await std::move(asking);
+}
+
+Address ClusterKeeper::controller_address() const {
+  const auto found = state_.brokers.find(state_.controller_id);
+  const bool other = found != state_.brokers.end() && found->first != config_.id;
+  return other ? peers_.address_of(found->second) : Address{};
+}
+
+Task<std::vector<InSyncChanged>> ClusterKeeper::change_in_sync(std::vector<InSyncChange> changes) {
+  const auto epoch = broker_epoch();
+  if (controller_.active()) {
+    co_return co_await controller_.change_in_sync(config_.id, epoch, std::move(changes));
+  }
+  auto call = [this, epoch, changes = std::move(changes)](Peer& peer) {
+    return peer.change_in_sync(config_.id, epoch, changes);
+  };
+  auto asking = peers_.ask(PeerLane::replicas, controller_address(), ask_time_max, std::move(call));
+  co_return co_await std::move(asking);
+}
+
+Task<TopicCreated> ClusterKeeper::create_at_controller(NewTopic topic) {
+  auto call = [topic](Peer& peer) {
+    std::vector<NewTopic> topics{topic};
+    return peer.create_topics(std::move(topics));
+  };
+  auto asking =
+      peers_.ask(PeerLane::topics, controller_address(), update_time_max, std::move(call));
+  MR_CO_TRY(auto created, co_await std::move(asking));
+  if (created.size() != 1)
+    co_return Error{Errc::corrupt, "the controller answers for other topics"};
+  auto answer = std::move(created.front());
+  if (answer.error != ErrorCode::none && answer.error != ErrorCode::topic_already_exists) {
+    co_return std::move(answer);
+  }
+  auto known = [name = topic.name](const ClusterState& state) {
+    return state.find(std::string_view(name)) != nullptr;
+  };
+  MR_CO_CHECK(co_await until(std::move(known), ask_time_max));
+  co_return std::move(answer);
 }
 
 }  // namespace millrace::kernel

@@ -1,9 +1,13 @@
-// The cluster's state where it is changed: read when the broker joins, changed one turn at a time,
-// and published to every shard.
+// This broker as a member of its cluster: its lease, its registration, its controller where it is
+// that, and what it knows of the cluster: read when it joins, then told by the controller, carried
+// out by its replicas and published to every shard.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <millrace/coordination.h>
@@ -11,50 +15,98 @@
 #include <millrace/transport.h>
 
 #include "kernel/broker/broker_parts.h"
+#include "kernel/broker/cluster_peers.h"
 #include "kernel/broker/partitions.h"
 #include "kernel/cluster/cluster_state.h"
+#include "kernel/cluster/controller.h"
+#include "kernel/cluster/lease_clock.h"
+#include "kernel/cluster/updates.h"
+#include "kernel/replication/replicas.h"
 
 namespace millrace::kernel {
 
 /// [control thread]
-class ClusterKeeper {
+class ClusterKeeper final : public UpdateTarget, public InSyncAuthority {
  public:
-  /// Whoever holds it is the only one to change something; close() waits for its end.
+  ClusterKeeper(BrokerParts& parts, const BrokerConfig& config, PartitionMap& partitions,
+                Replicas& replicas, LeaseClock& clock);
+
+  /// Takes a lease and reads what the cluster agrees on. Errc::conflict when the data directory is
+  /// another cluster's.
+  Task<> join();
+  /// Opens the logs of our replicas, which neither lead nor follow yet. One that cannot be opened
+  /// is left out, and the others go on; one whose log is missing begins anew. Either is told.
+  Task<> open_replicas();
+  /// How other brokers are reached. Before announce().
+  void connect(PeerLink& link, std::string listener);
+  /// Announces where clients find us, and completes when the controller, which may be we, has told
+  /// us of the cluster. From here on shards know it.
+  Task<> announce(const std::vector<Endpoint>& endpoints);
+  /// Leaders move to other brokers, for at most `limit`; nothing where there are none.
+  Task<> hand_over(Duration limit);
+  /// Takes no more updates, is no controller any more, and ends when the last change has.
+  Task<> close();
+  void leave() noexcept { lease_.reset(); }
+
+  /// What this broker knows.
+  ClusterState& state() noexcept { return state_; }
+  Controller& controller() noexcept { return controller_; }
+  std::int64_t broker_epoch() const noexcept { return lease_ ? lease_->epoch() : -1; }
+  /// There is no other broker, and cannot be: the lease never ends.
+  bool alone() const noexcept { return alone_; }
+
+  /// What the controller tells.
+  Task<ClusterUpdated> take(ClusterUpdate update);
+  /// Completes when `known` holds of state(), and is in effect on every shard; Errc::timed_out.
+  Task<> until(std::function<bool(const ClusterState&)> known, Duration limit);
+  /// By the controller, wherever it is.
+  Task<TopicCreated> create_at_controller(NewTopic topic);
+
+  Task<ClusterUpdated> update(BrokerState broker, ClusterUpdate update) override;
+  Task<std::vector<InSyncChanged>> change_in_sync(std::vector<InSyncChange> changes) override;
+
+ private:
   struct Turn {
     Gate::Pass pass;
     Mutex::Held held;
   };
-
-  ClusterKeeper(BrokerParts& parts, const BrokerConfig& config, PartitionMap& partitions)
-      : parts_(parts), config_(config), partitions_(partitions) {}
-
-  /// Takes a lease, the controller's role, and reads what the cluster agrees on.
-  Task<> join();
-  /// Announces where clients find us. From here on shards know the cluster.
-  Task<> announce(const std::vector<Endpoint>& endpoints);
-  /// Refuses new turns, and ends when the last one has.
-  Task<> close();
-  void leave() noexcept { lease_.reset(); }
-
-  /// Errc::closed once the broker stops.
   Task<Turn> turn();
-  /// What is changed in a turn is published before it ends.
-  ClusterState& state() noexcept { return state_; }
   Task<> publish();
-  std::int32_t controller_epoch() const noexcept { return controller_epoch_; }
-
- private:
   Task<> load_cluster_id();
-  Task<> become_controller();
+  Task<> check_owner();
   Task<> load_broker_configs();
+  Task<> read_state();
+  void set_lease(std::unique_ptr<Lease> lease);
+  Task<> register_self();
+  Task<> feed_clock();
+  Task<> keep_membership();
+  Task<> rejoin();
+  Task<> stop_leading();
+
+  std::vector<ReplicaOrder> orders_for(const std::vector<TopicPartition>& ours, bool known);
+  Task<std::vector<ReplicaFailure>> open_and_lead(std::vector<ReplicaOrder> orders);
+  Task<std::vector<ReplicaFailure>> remove(const ClusterUpdate& update, UpdateEffect effect);
+  Address controller_address() const;
 
   BrokerParts& parts_;
   const BrokerConfig& config_;
   PartitionMap& partitions_;
+  Replicas& replicas_;
+  LeaseClock& clock_;
+  ClusterPeers peers_;
   ClusterState state_;
-  std::int32_t controller_epoch_ = 0;
+  Controller controller_;
   std::unique_ptr<Lease> lease_;
+  bool alone_ = false;
+  bool lost_ = false;    // the lease, and no new one yet
+  bool joined_ = false;  // a full update has come under this lease
+  std::int32_t controller_epoch_ = 0;
+  BrokerState self_;
+  std::map<TopicPartition, ReplicaFailure> failed_;  // could not be opened
+  Result<> membership_;                              // why it ended
+  Event changed_;
   Mutex changes_;
+  CancelScope background_;
   Gate running_;
 };
 

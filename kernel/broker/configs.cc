@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <map>
 #include <optional>
 #include <utility>
@@ -51,10 +52,15 @@ void keep_named(std::vector<ConfigEntry>& entries, const std::vector<std::string
   });
 }
 
-Task<> apply_on(ShardState& owner, TopicPartition id, TopicConfig config) {
-  const auto partition = owner.find(id.topic, id.partition);
-  if (partition) partition->set_config(config);
-  co_return {};
+constexpr Duration in_effect_time_max = std::chrono::seconds(10);
+constexpr int tries_max = 5;
+
+// The number that `config_change_0000000012` carries.
+std::int64_t number_in(std::string_view mark) {
+  const auto digits = mark.substr(mark.rfind('_') + 1);
+  std::int64_t number = -1;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
 }
 
 }  // namespace
@@ -132,7 +138,8 @@ Task<std::vector<ConfigsAltered>> KernelConfigs::alter(Session&, AlterConfigsReq
 }
 
 Task<ConfigsAltered> KernelConfigs::alter_one(ConfigAlteration alteration, bool validate_only) {
-  MR_CO_TRY(const auto turn, co_await cluster_.turn());
+  MR_CO_TRY(const auto pass, running_.enter());
+  MR_CO_TRY(const auto turn, co_await changes_.lock());
   ConfigsAltered answer{.resource = alteration.resource, .message = {}};
   std::optional<ConfigRefusal> refusal;
   if (alteration.resource.type == ConfigResourceType::topic) {
@@ -164,17 +171,14 @@ Task<std::optional<ConfigRefusal>> KernelConfigs::alter_topic(ConfigAlteration a
     co_return ConfigRefusal{ErrorCode::unknown_topic_or_partition,
                             "The topic '" + name + "' does not exist."};
   }
+  const znodes::ConfigEntity entity{znodes::ConfigEntity::Kind::topic, name};
+  MR_CO_TRY(auto before, co_await stored(entity));
   const ConfigSources sources(config_, cluster_.state());
-  auto configs = changed_topic_configs(alteration, known->configs, sources);
+  auto configs = changed_topic_configs(alteration, before.configs, sources);
   if (!configs) co_return std::move(configs).error();
-  if (validate_only || *configs == known->configs) co_return std::nullopt;
+  if (validate_only || *configs == before.configs) co_return std::nullopt;
 
-  TopicState topic = *known;
-  topic.configs = *configs;
-  MR_CO_CHECK(co_await store(znodes::topic_config(name), *std::move(configs)));
-  cluster_.state().put(std::move(topic));
-  MR_CO_CHECK(co_await cluster_.publish());
-  MR_CO_CHECK(co_await apply_to(cluster_.state().topics.find(name)->second));
+  MR_CO_CHECK(co_await store(entity, *std::move(configs), before.version));
   parts_.log.info("settings of a topic changed", {{"topic", name}});
   co_return std::nullopt;
 }
@@ -186,38 +190,56 @@ Task<std::optional<ConfigRefusal>> KernelConfigs::alter_broker(ConfigAlteration 
     if (auto other = check_broker(name, config_.id, "")) co_return other;
   }
   const std::string broker(name.empty() ? all_brokers_key : std::string_view(name));
+  const znodes::ConfigEntity entity{znodes::ConfigEntity::Kind::broker, broker};
+  MR_CO_TRY(auto before, co_await stored(entity));
   const ConfigSources sources(config_, cluster_.state());
-  const auto& current = name.empty() ? sources.of_all_brokers() : sources.of_this_broker();
-  auto configs = changed_broker_configs(alteration, current, sources);
+  auto configs = changed_broker_configs(alteration, before.configs, sources);
   if (!configs) co_return std::move(configs).error();
-  if (validate_only || *configs == current) co_return std::nullopt;
+  if (validate_only || *configs == before.configs) co_return std::nullopt;
 
-  MR_CO_CHECK(co_await store(znodes::broker_config(broker), *configs));
-  cluster_.state().broker_configs.insert_or_assign(broker, *std::move(configs));
-  MR_CO_CHECK(co_await cluster_.publish());
-  const auto topics = cluster_.state().topics;
-  for (const auto& [topic_name, topic] : topics) MR_CO_CHECK(co_await apply_to(topic));
+  MR_CO_CHECK(co_await store(entity, *std::move(configs), before.version));
   parts_.log.info("settings of brokers changed", {{"broker", broker}});
   co_return std::nullopt;
 }
 
-Task<> KernelConfigs::store(std::string key, ConfigMap configs) {
-  std::vector<Write> writes;
-  writes.push_back({.key = std::move(key), .value = znodes::encode_configs(configs)});
-  MR_CO_CHECK(co_await parts_.coordination.commit(std::move(writes)));
-  co_return {};
+Task<KernelConfigs::Stored> KernelConfigs::stored(znodes::ConfigEntity entity) {
+  const auto key = znodes::configs_of(entity);
+  auto node = co_await parts_.coordination.get(key);
+  if (!node && node.error().code == Errc::not_found) co_return Stored{};
+  if (!node) co_return node.error();
+  Stored found{.configs = {}, .version = node->version};
+  MR_CO_TRY(found.configs, znodes::decode_configs(key, node->value));
+  co_return std::move(found);
 }
 
-Task<> KernelConfigs::apply_to(std::shared_ptr<const TopicState> topic) {
-  const ConfigSources sources(config_, cluster_.state());
-  const auto config = TopicConfig::load(sources.merged(), topic->configs);
-  for (std::size_t at = 0; at < topic->partitions.size(); ++at) {
-    const TopicPartition id{topic->name, static_cast<std::int32_t>(at)};
-    auto& owner = partitions_.owner_of(id.topic, id.partition);
-    auto make = [&owner, id, config] { return apply_on(owner, id, config); };
-    MR_CO_CHECK(co_await run_on(owner.shard(), std::move(make)));
+Task<> KernelConfigs::store(znodes::ConfigEntity entity, ConfigMap configs, Version expected) {
+  for (int tries = 0;; ++tries) {
+    MR_CO_TRY(const auto marks,
+              co_await parts_.coordination.list(std::string(znodes::config_changes)));
+    const auto last = marks.empty() ? -1 : number_in(marks.back());
+    std::vector<Write> writes;
+    writes.push_back({.key = znodes::configs_of(entity),
+                      .value = znodes::encode_configs(configs),
+                      .expected = expected});
+    writes.push_back({.key = znodes::config_change(last + 1),
+                      .value = znodes::encode_config_change(entity),
+                      .expected = must_not_exist});
+    const auto written = co_await parts_.coordination.commit(std::move(writes));
+    if (written) break;
+    // Another broker has taken the number; or it has changed the same settings.
+    const bool of_mark = written.error().detail.find(znodes::config_changes) != std::string::npos;
+    const bool again = written.error().code == Errc::conflict && of_mark && tries < tries_max;
+    if (!again) co_return written.error();
   }
-  co_return {};
+  auto in_effect = [entity, configs = std::move(configs)](const ClusterState& state) {
+    if (entity.kind == znodes::ConfigEntity::Kind::broker) {
+      const auto found = state.broker_configs.find(entity.name);
+      return found != state.broker_configs.end() && found->second == configs;
+    }
+    const auto* topic = state.find(std::string_view(entity.name));
+    return !topic || topic->configs == configs;
+  };
+  co_return co_await cluster_.until(std::move(in_effect), in_effect_time_max);
 }
 
 Task<std::vector<ConfigResource>> KernelConfigs::list(Session& session,

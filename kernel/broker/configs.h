@@ -1,5 +1,6 @@
-// Settings of topics and brokers: described from the state that every shard has, changed on the
-// control thread, and then in effect on every open partition before the change is answered.
+// Settings of topics and brokers: described from the state that every shard has; changed through
+// coordination, by whichever broker is asked, with a mark that lets the controller tell all
+// brokers. A change is in effect on every partition here before it is answered.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,7 @@
 #include "kernel/broker/broker_parts.h"
 #include "kernel/broker/cluster_keeper.h"
 #include "kernel/broker/config_changes.h"
-#include "kernel/broker/partitions.h"
+#include "kernel/cluster/znodes.h"
 
 namespace millrace::kernel {
 
@@ -20,12 +21,11 @@ class KernelConfigs final : public Configs {
  public:
   /// `broker` is asked for what operates it, when log levels are.
   KernelConfigs(Broker& broker, BrokerParts& parts, const BrokerConfig& config,
-                PartitionMap& partitions, ClusterKeeper& cluster)
-      : broker_(broker),
-        parts_(parts),
-        config_(config),
-        partitions_(partitions),
-        cluster_(cluster) {}
+                ClusterKeeper& cluster)
+      : broker_(broker), parts_(parts), config_(config), cluster_(cluster) {}
+
+  /// Waits for the change that is being made.  [control thread]
+  Task<> close() { return running_.close(); }
 
   Task<std::vector<ConfigsDescribed>> describe(Session& session,
                                                std::vector<ConfigQuery> queries) override;
@@ -42,14 +42,20 @@ class KernelConfigs final : public Configs {
   Task<ConfigsAltered> alter_one(ConfigAlteration alteration, bool validate_only);
   Task<std::optional<ConfigRefusal>> alter_topic(ConfigAlteration alteration, bool validate_only);
   Task<std::optional<ConfigRefusal>> alter_broker(ConfigAlteration alteration, bool validate_only);
-  Task<> store(std::string key, ConfigMap configs);
-  Task<> apply_to(std::shared_ptr<const TopicState> topic);
+  struct Stored {
+    ConfigMap configs;
+    Version version = must_not_exist;
+  };
+  Task<Stored> stored(znodes::ConfigEntity entity);
+  /// Known to the controller, and in effect here, when it completes.
+  Task<> store(znodes::ConfigEntity entity, ConfigMap configs, Version expected);
 
   Broker& broker_;
   BrokerParts& parts_;
   const BrokerConfig& config_;
-  PartitionMap& partitions_;
   ClusterKeeper& cluster_;
+  Mutex changes_;
+  Gate running_;
 };
 
 }  // namespace millrace::kernel

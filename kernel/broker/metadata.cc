@@ -8,11 +8,11 @@ namespace millrace::kernel {
 
 namespace {
 
-TopicInfo describe(const TopicState& topic) {
+TopicInfo describe(const ClusterState& cluster, const TopicState& topic) {
   auto info = topic_info(topic);
   const auto partitions = static_cast<std::int32_t>(topic.partitions.size());
   for (std::int32_t at = 0; at < partitions; ++at) {
-    info.partitions.push_back(partition_info(topic, at));
+    info.partitions.push_back(partition_info(cluster, topic, at));
   }
   return info;
 }
@@ -30,12 +30,13 @@ MetadataAnswer describe(const ClusterState& cluster, const MetadataRequest& requ
     answer.brokers.push_back({id, endpoint->second, broker.rack});
   }
   if (!request.topics) {
-    for (const auto& [name, topic] : cluster.topics) answer.topics.push_back(describe(*topic));
+    for (const auto& [name, topic] : cluster.topics)
+      answer.topics.push_back(describe(cluster, *topic));
     return answer;
   }
   for (const auto& wanted : *request.topics) {
     if (const auto* topic = cluster.find(wanted)) {
-      answer.topics.push_back(describe(*topic));
+      answer.topics.push_back(describe(cluster, *topic));
     } else {
       answer.topics.push_back({.error = why_unknown(wanted), .topic = wanted, .partitions = {}});
     }
@@ -53,7 +54,7 @@ Task<std::shared_ptr<const ClusterState>> KernelBroker::create_missing(
     const bool own = own_topics_.contains(name);
     wanted.name = std::move(name);
     auto make = [this, own, wanted = std::move(wanted)] {
-      return own ? create_own_topic(wanted.name) : topics_.create(wanted, false);
+      return own ? create_own_topic(wanted.name) : topics_.create_anywhere(wanted);
     };
     MR_CO_CHECK(co_await run_on(control(), std::move(make)));
   }

@@ -1,5 +1,6 @@
 #include "kernel/broker/offset_checkpoints.h"
 
+#include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <vector>
@@ -8,7 +9,8 @@ namespace millrace::kernel {
 
 namespace {
 
-constexpr Duration checkpoint_interval = std::chrono::seconds(60);
+// Of recovery points and log starts: what they save is work after a crash.
+constexpr Duration all_interval = std::chrono::seconds(60);
 
 using Choose = Offset (*)(const Partition& partition);
 
@@ -34,17 +36,26 @@ Task<std::vector<PartitionOffset>> offsets_of(PartitionMap& partitions, Choose c
   co_return std::move(all);
 }
 
-}  // namespace
-
-void OffsetCheckpoints::start() {
-  spawn(parts_.environment.control(), loop(), "checkpoints", &background_);
+bool same(const PartitionOffset& a, const PartitionOffset& b) {
+  return a.offset == b.offset && a.partition == b.partition;
 }
 
-Task<> OffsetCheckpoints::loop() {
+}  // namespace
+
+void OffsetCheckpoints::start(Duration high_watermark_interval) {
+  auto running = loop(std::min(high_watermark_interval, all_interval));
+  spawn(parts_.environment.control(), std::move(running), "checkpoints", &background_);
+}
+
+Task<> OffsetCheckpoints::loop(Duration interval) {
   MR_CO_TRY(auto pass, running_.enter());
+  Shard& control = co_await this_shard();
+  auto all_due = control.now() + all_interval;
   while (true) {
-    MR_CO_CHECK(co_await sleep(checkpoint_interval));
-    auto written = co_await write_all();
+    MR_CO_CHECK(co_await sleep(interval));
+    const bool all = control.now() >= all_due;
+    if (all) all_due = control.now() + all_interval;
+    auto written = co_await (all ? write_all() : write_high_watermarks());
     if (!written) {
       parts_.log.error("checkpoints could not be written; they are tried again",
                        {{"error", to_string(written.error())}});
@@ -52,14 +63,26 @@ Task<> OffsetCheckpoints::loop() {
   }
 }
 
+Task<> OffsetCheckpoints::write_high_watermarks() {
+  MR_CO_TRY(auto turn, co_await writing_.lock());
+  co_return co_await write_high_watermarks_in_turn();
+}
+
+Task<> OffsetCheckpoints::write_high_watermarks_in_turn() {
+  MR_CO_TRY(auto offsets, co_await offsets_of(partitions_, &high_watermark_of));
+  if (std::ranges::equal(offsets, high_watermarks_, &same)) co_return {};
+  auto writing = parts_.storage.checkpoint(CheckpointKind::high_watermark, offsets);
+  MR_CO_CHECK(co_await std::move(writing));
+  high_watermarks_ = std::move(offsets);
+  co_return {};
+}
+
 Task<> OffsetCheckpoints::write_all() {
   MR_CO_TRY(auto turn, co_await writing_.lock());
   MR_CO_TRY(auto points, co_await offsets_of(partitions_, &recovery_point_of));
   auto noting = parts_.storage.checkpoint(CheckpointKind::recovery_point, std::move(points));
   MR_CO_CHECK(co_await std::move(noting));
-  MR_CO_TRY(auto offsets, co_await offsets_of(partitions_, &high_watermark_of));
-  auto writing = parts_.storage.checkpoint(CheckpointKind::high_watermark, std::move(offsets));
-  MR_CO_CHECK(co_await std::move(writing));
+  MR_CO_CHECK(co_await write_high_watermarks_in_turn());
   co_return co_await write_log_starts_in_turn();
 }
 

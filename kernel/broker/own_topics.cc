@@ -25,12 +25,13 @@ Task<TopicCreated> KernelBroker::create_own_topic(std::string name) {
 }
 
 Task<TopicCreated> KernelBroker::create_own(NewTopic wanted) {
-  if (wanted.assignments.empty()) {
+  // A broker that is alone has to do with one; in a cluster the others may only be late.
+  if (wanted.assignments.empty() && cluster_.alone()) {
     const auto brokers = static_cast<std::int16_t>(cluster_.state().brokers.size());
     wanted.replication_factor =
         std::max<std::int16_t>(std::min(brokers, wanted.replication_factor), 1);
   }
-  MR_CO_TRY(auto created, co_await topics_.create(std::move(wanted), false));
+  MR_CO_TRY(auto created, co_await topics_.create_anywhere(std::move(wanted)));
   if (created.error == ErrorCode::topic_already_exists) created.error = ErrorCode::none;
   co_return std::move(created);
 }
@@ -75,6 +76,7 @@ Task<TopicCreated> KernelBroker::create_beside(std::string family, std::string t
 }
 
 Task<> KernelBroker::erase_orphans(std::string family) {
+  if (!cluster_.controller().active()) co_return {};
   std::vector<std::string> orphans;
   const auto& state = cluster_.state();
   for (auto at = state.topics.lower_bound(family);

@@ -1,5 +1,5 @@
-// Topics made, changed and removed: through coordination, on the shards that own their partitions,
-// and in what every shard knows of the cluster. One change at a time.
+// Topics made, grown and erased, as clients ask for it and as the controller does it: what may be,
+// what is answered. Where this broker is not the controller all is refused with NOT_CONTROLLER.
 #pragma once
 
 #include <map>
@@ -13,30 +13,23 @@
 #include "kernel/broker/broker_parts.h"
 #include "kernel/broker/cluster_keeper.h"
 #include "kernel/broker/config_sources.h"
-#include "kernel/broker/partitions.h"
 
 namespace millrace::kernel {
 
 /// [control thread]
 class TopicAdmin {
  public:
-  TopicAdmin(BrokerParts& parts, const BrokerConfig& config, PartitionMap& partitions,
-             ClusterKeeper& cluster)
-      : parts_(parts), config_(config), partitions_(partitions), cluster_(cluster) {}
+  TopicAdmin(BrokerParts& parts, const BrokerConfig& config, ClusterKeeper& cluster)
+      : parts_(parts), config_(config), cluster_(cluster) {}
 
-  /// Opens the partitions of a topic from number `first` on, each on its shard; the first failure
-  /// is answered when all have ended.
-  Task<Recovery> open(std::shared_ptr<const TopicState> topic, std::int32_t first = 0);
-  /// At the start: a partition that cannot be opened is left out, without a leader, and the others
-  /// go on; one whose log is missing begins anew. Either is told.
-  Task<Recovery> open_known(std::shared_ptr<const TopicState> topic);
-  /// Ends deletions that a stop has interrupted. Before any partition is opened.
-  Task<> finish_deletions();
-
-  /// Known on every shard when it is answered. Refusals are in the answer.
+  /// Known on every shard of this broker, and with the brokers of all replicas that live, when it
+  /// is answered. Refusals are in the answer.
   Task<TopicCreated> create(NewTopic wanted, bool validate_only);
   Task<TopicGrown> grow(TopicGrowth wanted, bool validate_only);
   Task<TopicDeleted> erase(TopicName name);
+
+  /// As create(), by the controller wherever it is.
+  Task<TopicCreated> create_anywhere(NewTopic wanted);
 
   /// The topic is in use by the broker itself: until release() it is not deleted, and whoever tries
   /// is told why.
@@ -46,16 +39,17 @@ class TopicAdmin {
   void release(const std::string& topic) { kept_.erase(topic); }
 
  private:
+  struct Made {
+    std::shared_ptr<const TopicState> topic;  // none: refused, or only checked
+    UpdateSender::Moment moment = 0;
+  };
+  Task<Made> make(NewTopic wanted, bool validate_only, TopicCreated& created);
+  Task<> take_back(const TopicState& topic);
   std::shared_ptr<const std::vector<ConfigEntry>> describe_new(const ConfigMap& overrides,
                                                                const ConfigSources& sources);
-  std::vector<Pending<Recovery>> begin_opening(const TopicState& topic, std::int32_t first);
-  Task<> abandon(std::shared_ptr<const TopicState> topic, std::int32_t first = 0);
-  Task<> remove_logs(std::shared_ptr<const TopicState> topic, std::int32_t first = 0);
-  Task<> remove(std::shared_ptr<const TopicState> topic);
 
   BrokerParts& parts_;
   const BrokerConfig& config_;
-  PartitionMap& partitions_;
   ClusterKeeper& cluster_;
   std::map<std::string, std::string> kept_;  // why, by name
   // Of topics without settings of their own; made for settings that are no longer these.

@@ -14,15 +14,23 @@ TopicInfo topic_info(const TopicState& topic) {
   return {.topic = {topic.name, topic.id}, .internal = topic.internal(), .partitions = {}};
 }
 
-PartitionInfo partition_info(const TopicState& topic, std::int32_t partition) {
+PartitionInfo partition_info(const ClusterState& cluster, const TopicState& topic,
+                             std::int32_t partition) {
   const auto& state = topic.partitions[static_cast<std::size_t>(partition)];
-  return {.partition = partition,
-          .error = state.leader < 0 ? ErrorCode::leader_not_available : ErrorCode::none,
-          .leader = state.leader,
-          .leader_epoch = state.leader_epoch,
-          .replicas = state.replicas,
-          .in_sync = state.in_sync,
-          .offline = state.leader < 0 ? state.replicas : std::vector<std::int32_t>()};
+  const bool led = cluster.brokers.contains(state.leader);
+  PartitionInfo info{.partition = partition,
+                     .error = led ? ErrorCode::none : ErrorCode::leader_not_available,
+                     .leader = led ? state.leader : -1,
+                     .leader_epoch = state.leader_epoch,
+                     .replicas = state.replicas,
+                     .in_sync = state.in_sync,
+                     .offline = {}};
+  for (const auto replica : state.replicas) {
+    // Alone with what it cannot open.
+    const bool failed = state.leader < 0 && state.replicas.size() == 1;
+    if (failed || !cluster.brokers.contains(replica)) info.offline.push_back(replica);
+  }
+  return info;
 }
 
 }  // namespace millrace::kernel

@@ -14,6 +14,8 @@ ErrorCode why_unknown(const TopicName& topic);
 
 /// Without its partitions.
 TopicInfo topic_info(const TopicState& topic);
-PartitionInfo partition_info(const TopicState& topic, std::int32_t partition);
+/// A leader that is not there any more is none.
+PartitionInfo partition_info(const ClusterState& cluster, const TopicState& topic,
+                             std::int32_t partition);
 
 }  // namespace millrace::kernel

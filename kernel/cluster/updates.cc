@@ -46,7 +46,9 @@ class Taking {
       const bool was_ours = has(partition, self_);
       if (known && was_ours && one.partition_epoch < partition.partition_epoch) continue;
       partition = from_update(one);
-      if (was_ours && !has(partition, self_)) {
+      if (has(partition, self_)) {
+        effect_.ours.push_back({told.name, one.partition});
+      } else if (was_ours) {
         effect_.gone.push_back({{told.name, one.partition}, told.id, true});
       }
     }
@@ -57,7 +59,6 @@ class Taking {
       }
     }
     state_.put(std::move(topic));
-    ours(*state_.find(std::string_view(told.name)));
   }
 
   // Also where it is not known: its logs may be there from before a start.

@@ -25,8 +25,8 @@ ClusterBroker to_update(const BrokerState& broker);
 
 /// What an update has changed for one broker.
 struct UpdateEffect {
-  /// Of the topics that the update speaks of, or of all where settings of brokers have changed:
-  /// partitions with a replica on the broker.
+  /// Partitions with a replica on the broker: those that the update speaks of, or all where
+  /// settings of brokers have changed.
   std::vector<TopicPartition> ours;
   /// Those that were on the broker and are not any more.
   struct Gone {

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <ranges>
+
+#include <millrace/peers.h>
 
 #include "kernel/broker/broker.h"
 #include "kernel/broker/config_sources.h"
@@ -17,6 +20,9 @@
 namespace millrace::kernel {
 
 namespace {
+
+// Of the time that a stop takes; whoever could not hand over in it lets others find out.
+constexpr Duration hand_over_max = std::chrono::milliseconds(1500);
 
 // What Host::setting() answers: settings of a broker as they are written, or by default.
 HostSettings host_settings(const Plan& plan) {
@@ -79,13 +85,12 @@ Task<> Engine::start_steps() {
     log_plugins(kind);
   }
 
+  if (coordination_ == nullptr) coordination_ = &plugins_->coordination();
+
   step_ = Step::data;
-  BrokerParts parts{services_.environment,
-                    plugins_->storage(),
-                    plugins_->coordination(),
-                    plugins_->codecs(),
-                    log_,
-                    services_.metrics};
+  BrokerParts parts{
+      services_.environment, plugins_->storage(), *coordination_, plugins_->codecs(), log_,
+      services_.metrics};
   BrokerConfig config{.id = plan_.broker.id,
                       .rack = plan_.broker.rack,
                       .data = std::filesystem::absolute(plan_.broker.data).string(),
@@ -107,6 +112,8 @@ Task<> Engine::start_steps() {
 
   step_ = Step::listen;
   MR_CO_CHECK(co_await listen());
+  connect_peers();
+  step_ = Step::data;
   MR_CO_CHECK(co_await broker_->announce(endpoints_));
   MR_CO_CHECK(co_await streams_->open());
   step_ = Step::running;
@@ -148,7 +155,7 @@ void Engine::make_streams() {
   streams_ = std::make_unique<StreamService>(StreamParts{.environment = services_.environment,
                                                          .broker = *broker_,
                                                          .partitions = broker_->partitions(),
-                                                         .coordination = plugins_->coordination(),
+                                                         .coordination = *coordination_,
                                                          .codecs = plugins_->codecs(),
                                                          .log = services_.log,
                                                          .metrics = services_.metrics,
@@ -167,6 +174,17 @@ Result<> Engine::connect(ServiceProvider& provider, std::string_view plugin) {
   }
   broker_->offer_all_of(provider);
   return {};
+}
+
+// Through the first listener that can; its addresses are those of the other brokers too.
+void Engine::connect_peers() {
+  const auto links = plugins_->extensions(PeerLink::extension_id);
+  if (links.empty()) return;
+  for (const auto& plugin : plugins_->facts()) {
+    if (plugin.kind != "transport" || plugin.id != links.front().plugin) continue;
+    broker_->connect(*static_cast<PeerLink*>(links.front().extension), plugin.instance);
+    return;
+  }
 }
 
 Task<> Engine::listen() {
@@ -198,6 +216,10 @@ Task<> Engine::stop(Duration grace) {
   const auto keep = [&first_failure](Result<> result) {
     if (!result && first_failure) first_failure = std::move(result);
   };
+  if (step_ == Step::running) {
+    // Clients find the new leaders while this broker still answers.
+    keep(co_await broker_->hand_over(hand_over_max));
+  }
   // First, so that requests which wait for an aggregate are answered, and transports can end.
   if (aggregates_ && broker_open_) {
     auto closed = co_await aggregates_->close();

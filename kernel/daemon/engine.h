@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <millrace/aggregates.h>
+#include <millrace/coordination.h>
 #include <millrace/environment.h>
 #include <millrace/observe.h>
 #include <millrace/transport.h>
@@ -34,6 +35,10 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  /// Before start(): in place of the one that the plan names, which is not used then. Outlives the
+  /// engine; several brokers of a simulation share a service through theirs.
+  void use(Coordination& coordination) { coordination_ = &coordination; }
+
   /// Starts everything. On an error what was started is stopped again, in reverse, before this
   /// completes; step() tells where it failed.
   Task<> start();
@@ -56,6 +61,7 @@ class Engine {
   Result<> connect(ServiceProvider& provider, std::string_view plugin);
   void make_streams();
   Task<> listen();
+  void connect_peers();
   void log_plugins(std::string_view kind) const;
   void tell_plugins();
 
@@ -65,6 +71,7 @@ class Engine {
   BrokerOperations operations_;
   Step step_ = Step::plugins;
   std::unique_ptr<PluginHost> plugins_;
+  Coordination* coordination_ = nullptr;
   std::unique_ptr<KernelBroker> broker_;
   std::unique_ptr<AggregateRouter> aggregates_;
   std::unique_ptr<StreamService> streams_;

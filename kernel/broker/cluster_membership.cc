@@ -1,0 +1,248 @@
+// A broker's lease and registration, from its start to its end.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "kernel/broker/cluster_keeper.h"
+#include "kernel/cluster/topics.h"
+#include "kernel/cluster/znodes.h"
+#include "kernel/partition/topic_config.h"
+#include "kernel/takeover/takeover.h"
+
+namespace millrace::kernel {
+
+namespace {
+
+constexpr Duration pause_between_joins = std::chrono::seconds(1);
+constexpr Duration feed_min = std::chrono::milliseconds(50);
+constexpr Duration feed_max = std::chrono::milliseconds(500);
+constexpr Duration quiet_start_max = std::chrono::seconds(10);
+
+}  // namespace
+
+Task<> ClusterKeeper::join() {
+  MR_CO_TRY(auto lease, co_await parts_.coordination.join(Member{config_.id}));
+  set_lease(std::move(lease));
+  Takeover takeover{parts_.environment, parts_.coordination, parts_.storage,
+                    parts_.log,         config_.data,        config_.id};
+  MR_CO_CHECK(co_await take_over(std::move(takeover)));
+  MR_CO_CHECK(co_await load_cluster_id());
+  MR_CO_CHECK(co_await check_owner());
+  MR_CO_CHECK(co_await load_broker_configs());
+  co_return co_await read_state();
+}
+
+void ClusterKeeper::set_lease(std::unique_ptr<Lease> lease) {
+  lease_ = std::move(lease);
+  alone_ = lease_->valid_until() == MonoTime::max();
+  lost_ = false;
+  clock_.extend(lease_->valid_until());
+}
+
+// Without topics that are being deleted: their logs are not opened again.
+Task<> ClusterKeeper::read_state() {
+  MR_CO_TRY(auto topics, co_await read_topics(parts_.coordination));
+  MR_CO_TRY(const auto marks,
+            co_await parts_.coordination.list(std::string(znodes::delete_topics)));
+  for (auto& topic : topics) {
+    if (std::ranges::find(marks, topic.name) != marks.end()) continue;
+    state_.put(std::move(topic));
+  }
+  co_return {};
+}
+
+Task<> ClusterKeeper::load_cluster_id() {
+  const std::string key(znodes::cluster_id);
+  auto node = co_await parts_.coordination.get(key);
+  if (!node && node.error().code == Errc::not_found) {
+    const auto id = to_string(parts_.environment.random().uuid());
+    std::vector<Write> writes;
+    writes.push_back(
+        {.key = key, .value = znodes::encode_cluster_id(id), .expected = must_not_exist});
+    auto written = co_await parts_.coordination.commit(std::move(writes));
+    if (!written && written.error().code != Errc::conflict) co_return written.error();
+    node = co_await parts_.coordination.get(key);
+  }
+  if (!node) co_return node.error();
+  MR_CO_TRY(state_.cluster_id, znodes::decode_cluster_id(node->value));
+  co_return {};
+}
+
+// One whose keys are not read yet, of Kafka say, carries no id of ours.
+Task<> ClusterKeeper::check_owner() {
+  MR_CO_TRY(auto owner, co_await parts_.storage.owner());
+  if (alone_ || owner.cluster_id.empty() || owner.cluster_id == state_.cluster_id) co_return {};
+  co_return Error{Errc::conflict, config_.data + " is a directory of cluster " + owner.cluster_id +
+                                      ", this is cluster " + state_.cluster_id +
+                                      "; give this broker a directory of its own, or the "
+                                      "coordination of its cluster"};
+}
+
+Task<> ClusterKeeper::load_broker_configs() {
+  const std::string prefix(znodes::broker_configs);
+  MR_CO_TRY(const auto brokers, co_await parts_.coordination.list(prefix));
+  for (const auto& broker : brokers) {
+    const auto key = znodes::broker_config(broker);
+    MR_CO_TRY(const auto node, co_await parts_.coordination.get(key));
+    MR_CO_TRY(auto configs, znodes::decode_configs(key, node.value));
+    for (const auto& problem : broker_config_problems(configs)) {
+      parts_.log.warning("a stored setting of a broker cannot be used; what is weaker counts",
+                         {{"broker", broker}, {"problem", problem.detail}});
+    }
+    state_.broker_configs.insert_or_assign(broker, std::move(configs));
+  }
+  co_return {};
+}
+
+void ClusterKeeper::connect(PeerLink& link, std::string listener) {
+  peers_.connect(link, std::move(listener));
+  replicas_.connect({.peers = &link, .authority = this});
+}
+
+Task<> ClusterKeeper::announce(const std::vector<Endpoint>& endpoints) {
+  self_ = {.id = config_.id, .rack = config_.rack};
+  for (const auto& endpoint : endpoints) {
+    self_.endpoints.emplace(endpoint.listener, endpoint.advertised);
+  }
+  MR_CO_CHECK(co_await register_self());
+  auto& control = parts_.environment.control();
+  spawn(control, feed_clock(), "lease", &background_);
+  spawn(control, keep_membership(), "membership");
+  const auto patience_ends = control.now() + quiet_start_max;
+  bool told = false;
+  while (!joined_) {
+    if (!membership_) co_return membership_.error();
+    auto waiting = with_deadline(changed_.wait(), quiet_start_max);
+    const auto waited = co_await std::move(waiting);
+    if (!waited && waited.error().code != Errc::timed_out) co_return waited.error();
+    if (!told && control.now() >= patience_ends) {
+      told = true;
+      parts_.log.warning("waiting for the controller to tell of the cluster");
+    }
+  }
+  co_return {};
+}
+
+// Everybody finds us there, and misses us when our session is over.
+Task<> ClusterKeeper::register_self() {
+  self_.epoch = lease_->epoch();
+  std::vector<Write> writes;
+  writes.push_back({.key = znodes::broker(config_.id),
+                    .value = znodes::encode_broker(self_, parts_.environment.clock().wall()),
+                    .expected = must_not_exist,
+                    .ephemeral = true});
+  auto written = co_await parts_.coordination.commit(std::move(writes));
+  if (written) co_return {};
+  if (written.error().code != Errc::conflict) co_return written.error();
+  co_return Error{Errc::conflict, "broker " + std::to_string(config_.id) +
+                                      " is registered already: each broker needs a broker.id of "
+                                      "its own"};
+}
+
+// The lease is asked often enough that little of it is lost.
+Task<> ClusterKeeper::feed_clock() {
+  MR_CO_TRY(const auto pass, running_.enter());
+  while (!alone_) {
+    Duration pause = feed_max;
+    if (!lost_ && lease_) {
+      const auto until = lease_->valid_until();
+      clock_.extend(until);
+      pause = std::clamp((until - parts_.environment.control().now()) / 8, feed_min, feed_max);
+    }
+    MR_CO_CHECK(co_await sleep(pause));
+  }
+  co_return {};
+}
+
+// One session after the other, each with an election of its own.
+Task<> ClusterKeeper::keep_membership() {
+  MR_CO_TRY(const auto pass, running_.enter());
+  while (true) {
+    membership_ = co_await controller_.run();
+    if (!membership_ && membership_.error().code == Errc::fenced && !background_.cancelled()) {
+      membership_ = co_await rejoin().within(background_);
+      if (membership_) continue;
+    }
+    // Nothing tells of the cluster any more, unless we stop.
+    if (!background_.cancelled() && joined_) {
+      parts_.log.error("this broker is not in its cluster any more",
+                       {{"error", to_string(membership_.error())}});
+    }
+    changed_.notify_all();
+    co_return {};
+  }
+}
+
+Task<> ClusterKeeper::rejoin() {
+  parts_.log.warning("the session is over: nothing is led until there is a new one");
+  clock_.end();
+  lost_ = true;
+  joined_ = false;
+  MR_CO_CHECK(co_await stop_leading());
+  while (true) {
+    auto lease = co_await parts_.coordination.join(Member{config_.id});
+    if (lease) {
+      set_lease(*std::move(lease));
+      const auto registered = co_await register_self();
+      if (registered) break;
+      lease = registered.error();
+    }
+    if (lease.error().code == Errc::cancelled) co_return lease.error();
+    parts_.log.warning("the cluster cannot be joined; it is tried again",
+                       {{"error", to_string(lease.error())}});
+    clock_.end();
+    lost_ = true;
+    MR_CO_CHECK(co_await sleep(pause_between_joins));
+  }
+  parts_.log.info("back in the cluster", {{"epoch", lease_->epoch()}});
+  co_return {};
+}
+
+// Before a new lease makes what we lead look valid again: others may lead it by now.
+Task<> ClusterKeeper::stop_leading() {
+  MR_CO_TRY(const auto held, co_await turn());
+  std::vector<TopicPartition> ours;
+  for (const auto& [name, topic] : state_.topics) {
+    for (std::size_t at = 0; at < topic->partitions.size(); ++at) {
+      if (topic->partitions[at].leader != config_.id) continue;
+      ours.push_back({name, static_cast<std::int32_t>(at)});
+    }
+  }
+  auto orders = orders_for(ours, true);
+  for (auto& order : orders) order.state.leader = -1;
+  MR_CO_CHECK(co_await open_and_lead(std::move(orders)));
+  co_return {};
+}
+
+Task<> ClusterKeeper::hand_over(Duration limit) {
+  if (!joined_ || lost_ || state_.brokers.size() < 2) co_return {};
+  if (config_.default_of("controlled.shutdown.enable", "true") != "true") co_return {};
+  const auto epoch = broker_epoch();
+  auto handing = [](ClusterKeeper& self, std::int64_t ours) -> Task<LeadersMoved> {
+    if (self.controller_.active()) {
+      co_return co_await self.controller_.shut_down(self.config_.id, ours);
+    }
+    auto call = [&self, ours](Peer& peer) { return peer.shut_down(self.config_.id, ours); };
+    auto asking = self.peers_.ask(PeerLane::topics, self.controller_address(),
+                                  std::chrono::seconds(10), call);
+    co_return co_await std::move(asking);
+  };
+  auto bounded = with_deadline(handing(*this, epoch), limit);
+  const auto moved = co_await std::move(bounded);
+  if (moved && moved->error == ErrorCode::none && moved->remaining.empty()) co_return {};
+  parts_.log.warning("the broker stops while it still leads partitions",
+                     {{"reason", moved ? std::to_string(moved->remaining.size()) + " remain"
+                                       : to_string(moved.error())}});
+  co_return {};
+}
+
+Task<> ClusterKeeper::close() {
+  background_.cancel();
+  MR_CO_CHECK(co_await controller_.close());
+  changed_.notify_all();
+  MR_CO_CHECK(co_await running_.close());
+  peers_.close();
+  co_return {};
+}
+
+}  // namespace millrace::kernel

@@ -1,0 +1,26 @@
+#include "kernel/broker/cluster_peers.h"
+
+namespace millrace::kernel {
+
+Address ClusterPeers::address_of(const BrokerState& broker) const {
+  auto found = broker.endpoints.find(listener_);
+  if (found == broker.endpoints.end()) found = broker.endpoints.begin();
+  return found == broker.endpoints.end() ? Address{} : found->second;
+}
+
+Task<std::shared_ptr<Peer>> ClusterPeers::peer(Key key, Address address) {
+  if (!link_) co_return Error{Errc::unsupported, "no transport reaches other brokers"};
+  if (address.host.empty()) co_return Error{Errc::not_found, "the broker tells no address"};
+  if (const auto known = peers_.find(key); known != peers_.end()) co_return known->second;
+  MR_CO_TRY(auto made, co_await link_->connect(std::move(address)));
+  std::shared_ptr<Peer> peer = std::move(made);
+  peers_.insert_or_assign(key, peer);
+  co_return std::move(peer);
+}
+
+void ClusterPeers::forget(const Key& key, const std::shared_ptr<Peer>& peer) {
+  const auto known = peers_.find(key);
+  if (known != peers_.end() && known->second == peer) peers_.erase(known);
+}
+
+}  // namespace millrace::kernel
