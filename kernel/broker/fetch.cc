@@ -21,6 +21,7 @@ using SessionRef = std::shared_ptr<FetchSession>;
 
 constexpr std::int32_t no_session = -1;
 constexpr std::int32_t new_session = 0;
+constexpr std::int32_t session_over = -1;  // what no request has while it runs
 
 bool is_full(const FetchRequest& request) {
   return request.session_epoch == no_session || request.session_epoch == new_session;
@@ -71,6 +72,7 @@ bool is_enough(const std::vector<Found>& found, std::uint64_t bytes_min) {
   std::uint64_t bytes = 0;
   for (const auto& one : found) {
     if (one.fetched.error != ErrorCode::none) return true;
+    if (one.fetched.diverging_end != Offset{}) return true;
     bytes += one.fetched.records.size();
   }
   return bytes >= bytes_min;
@@ -86,7 +88,9 @@ Task<std::vector<Found>> poll(SessionRef session, FetchRequest request) {
                             .newest_magic = request.newest_magic,
                             .zstd = request.zstd,
                             .bytes_max = static_cast<std::uint64_t>(std::max(request.bytes_max, 0)),
-                            .at_least_one = true};
+                            .at_least_one = true,
+                            .replica = request.replica_id,
+                            .replica_epoch = request.replica_epoch};
   std::vector<Found> found;
   while (true) {
     const auto waiter = std::make_shared<FetchWaiter>(shard);
@@ -106,7 +110,14 @@ Task<std::vector<Found>> poll(SessionRef session, FetchRequest request) {
 // A request that names all its partitions; may open a session.
 Task<FetchAnswer> fetch_all(PartitionMap& partitions, ShardState& home, FetchSessionCache& cache,
                             FetchRequest request) {
-  if (request.session_id != 0) cache.remove(request.session_id);
+  if (request.session_id != 0) {
+    // Its last request may still wait, and the answer to this one behind it.
+    if (const auto before = cache.find(request.session_id)) {
+      before->epoch = session_over;
+      if (before->waiter) before->waiter->notify();
+    }
+    cache.remove(request.session_id);
+  }
   auto session = std::make_shared<FetchSession>(partitions, home, request);
   const auto bytes_max = static_cast<std::uint64_t>(std::max(request.bytes_max, 0));
   const bool opens = request.session_epoch == new_session;

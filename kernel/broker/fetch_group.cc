@@ -5,14 +5,6 @@
 
 namespace millrace::kernel {
 
-namespace {
-
-Offset readable_end(const PartitionFetched& fetched, Isolation isolation) {
-  return isolation == Isolation::read_committed ? fetched.last_stable : fetched.high_watermark;
-}
-
-}  // namespace
-
 void FetchGroup::Item::on_change(bool readable) {
   group_.make_due(*this);
   if (!readable || !group_.waiter_) return;
@@ -54,24 +46,24 @@ std::shared_ptr<Partition> FetchGroup::find(const Item& item, ErrorCode& error) 
   return partition;
 }
 
-Task<PartitionFetched> FetchGroup::read_one(Item& item, ReadContext context) {
-  PartitionFetched fetched{.partition = item.wanted.fetch.partition};
-  const auto partition = find(item, fetched.error);
+Task<FetchGroup::Read> FetchGroup::read_one(Item& item, ReadContext context) {
+  Read one{.fetched = {.partition = item.wanted.fetch.partition}};
+  const auto partition = find(item, one.fetched.error);
   if (!partition) {
-    fetched.aborted.emplace();  // as Kafka answers of what it does not know
-    co_return std::move(fetched);
+    one.fetched.aborted.emplace();  // as Kafka answers of what it does not know
+    co_return std::move(one);
   }
+  one.end = partition->readable_end(context.horizon());
   auto read = co_await partition->read(item.wanted.fetch, context);
   if (!read) {
-    fetched.error = error_code_of(read.error());
-    co_return std::move(fetched);
+    one.fetched.error = error_code_of(read.error());
+    co_return std::move(one);
   }
-  fetched = *std::move(read);
-  if (fetched.error == ErrorCode::none) {
-    const auto end = readable_end(fetched, context.isolation);
-    partition->watch(item, std::max(end, item.wanted.fetch.from), context.isolation);
+  one.fetched = *std::move(read);
+  if (one.fetched.error == ErrorCode::none && one.fetched.diverging_end == Offset{}) {
+    partition->watch(item, std::max(one.end, item.wanted.fetch.from), context.horizon());
   }
-  co_return std::move(fetched);
+  co_return std::move(one);
 }
 
 // Whether the last answer said something else. An error is always told, and so is its end.
@@ -80,7 +72,8 @@ bool FetchGroup::note(Item& item, const PartitionFetched& fetched) const {
   if (fetched.error == ErrorCode::none) {
     told = Told{fetched.high_watermark, fetched.last_stable, fetched.log_start};
   }
-  const bool news = !told || told != item.told || !fetched.records.empty();
+  const bool news =
+      !told || told != item.told || !fetched.records.empty() || fetched.diverging_end != Offset{};
   item.told = told;
   return news;
 }
@@ -102,12 +95,13 @@ Task<std::vector<FetchGroup::Found>> FetchGroup::read(Changes changes, ReadConte
   std::vector<Item*> served;
   for (const auto slot : due) {
     auto& item = *items_.at(slot);
-    MR_CO_TRY(auto fetched, co_await read_one(item, context));
+    MR_CO_TRY(auto one, co_await read_one(item, context));
+    auto& fetched = one.fetched;
     const auto bytes = fetched.records.size();
     context.bytes_max -= std::min<std::uint64_t>(bytes, context.bytes_max);
     if (bytes > 0) context.at_least_one = false;
-    const bool more = item.wanted.fetch.from < readable_end(fetched, context.isolation);
-    if (bytes > 0 || fetched.error != ErrorCode::none) {
+    const bool more = item.wanted.fetch.from < one.end;
+    if (bytes > 0 || fetched.error != ErrorCode::none || fetched.diverging_end != Offset{}) {
       served.push_back(&item);
     } else if (more) {
       starved.push_back(&item);

@@ -47,6 +47,10 @@ class FetchGroup {
                                 std::shared_ptr<FetchWaiter> waiter);
 
  private:
+  struct Read {
+    PartitionFetched fetched;
+    Offset end;  // to where it could have read
+  };
   // What the last answer said of a partition.
   struct Told {
     Offset high_watermark;
@@ -70,7 +74,7 @@ class FetchGroup {
   void apply(Changes changes);
   void make_due(Item& item);
   std::shared_ptr<Partition> find(const Item& item, ErrorCode& error) const;
-  Task<PartitionFetched> read_one(Item& item, ReadContext context);
+  Task<Read> read_one(Item& item, ReadContext context);
   bool note(Item& item, const PartitionFetched& fetched) const;
 
   ShardState& owner_;

@@ -18,7 +18,18 @@ void ShardState::add(std::shared_ptr<Partition> partition) {
   if (list.size() <= at) list.resize(at + 1);
   MR_ASSERT(list[at] == nullptr);
   list[at] = std::move(partition);
-  for (auto* observer : observers_) observer->opened(list[at]);
+  if (!list[at]->leading()) return;
+  for (auto* observer : observers_) observer->leads(list[at]);
+}
+
+void ShardState::led(const TopicPartition& id) {
+  const auto partition = find(id.topic, id.partition);
+  if (!partition || !partition->leading()) return;
+  for (auto* observer : observers_) observer->leads(partition);
+}
+
+void ShardState::left(const TopicPartition& id) {
+  for (auto* observer : observers_) observer->gone(id);
 }
 
 std::shared_ptr<Partition> ShardState::take(const TopicPartition& id) {
@@ -31,9 +42,7 @@ std::shared_ptr<Partition> ShardState::take(const TopicPartition& id) {
   if (std::ranges::all_of(list, [](const auto& other) { return other == nullptr; })) {
     partitions_.erase(found);
   }
-  if (partition) {
-    for (auto* observer : observers_) observer->gone(id);
-  }
+  if (partition) left(id);
   return partition;
 }
 

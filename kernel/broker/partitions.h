@@ -21,8 +21,9 @@ namespace millrace::kernel {
 /// Is told of what comes and goes on one shard.  [its shard]
 class ShardObserver {
  public:
-  virtual void opened(const std::shared_ptr<Partition>& partition) = 0;
-  /// It has been taken out, and is about to be closed.
+  /// The partition's replica here leads it from now on.
+  virtual void leads(const std::shared_ptr<Partition>& partition) = 0;
+  /// It leads no more, or is about to be closed. Also told of who has not led.
   virtual void gone(const TopicPartition& id) = 0;
   /// ShardState::cluster() is another one.
   virtual void published() = 0;
@@ -46,6 +47,9 @@ class ShardState {
   std::shared_ptr<Partition> find(std::string_view topic, std::int32_t partition) const;
   void add(std::shared_ptr<Partition> partition);
   std::shared_ptr<Partition> take(const TopicPartition& id);
+  /// What is here has become leader, or is that no more.
+  void led(const TopicPartition& id);
+  void left(const TopicPartition& id);
   std::vector<std::shared_ptr<Partition>> all() const;
 
   /// `observer` outlives what follows, or is taken back.

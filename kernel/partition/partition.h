@@ -1,6 +1,6 @@
-// One partition on one shard: checks what producers send, gives it offsets, keeps the high
-// watermark and the last stable offset, answers reads below them. The log itself is the storage
-// plugin's.
+// One replica of a partition, on one shard. As leader it checks what producers send, gives it
+// offsets, keeps the high watermark and the last stable offset, answers reads below them; as
+// follower it appends what the leader has. The log itself is the storage plugin's.
 #pragma once
 
 #include <deque>
@@ -16,17 +16,31 @@
 #include <millrace/observe.h>
 #include <millrace/storage.h>
 
+#include "kernel/cluster/lease_clock.h"
 #include "kernel/partition/aborted_transactions.h"
 #include "kernel/partition/batch_validator.h"
 #include "kernel/partition/epoch_cache.h"
 #include "kernel/partition/opening.h"
 #include "kernel/partition/partition_watch.h"
 #include "kernel/partition/producer_state.h"
+#include "kernel/partition/replica_set.h"
 #include "kernel/partition/time_search.h"
 #include "kernel/partition/topic_config.h"
 #include "kernel/partition/transaction_marker.h"
 
 namespace millrace::kernel {
+
+class Partition;
+
+/// Is told by leaders. Not within a call that they make of it.  [partition's shard]
+class InSyncWatch {
+ public:
+  /// A follower may join the in-sync set: Partition::want_in_sync() says more.
+  virtual void in_sync_due(const TopicPartition& id) = 0;
+
+ protected:
+  ~InSyncWatch() = default;
+};
 
 /// What a partition uses and does not own; outlives it.
 struct PartitionHost {
@@ -35,7 +49,10 @@ struct PartitionHost {
   Storage& storage;
   const Codecs& codecs;
   Log log;
-  Opening& opening;  ///< of its shard
+  Opening& opening;                   ///< of its shard
+  std::int32_t broker = 0;            ///< which replica this is
+  const LeaseClock* lease = nullptr;  ///< none: it holds for ever
+  InSyncWatch* in_sync = nullptr;     ///< none: in-sync sets stay as they are
 };
 
 struct ProduceContext {
@@ -58,6 +75,12 @@ struct ReadContext {
   bool zstd = true;
   std::uint64_t bytes_max = 0;  ///< what is left of the request's limit
   bool at_least_one = false;    ///< the first partition with data answers one batch, however large
+  std::int32_t replica = -1;    ///< a follower, who reads to the log's end; -1: a client
+  std::int64_t replica_epoch = -1;  ///< of its lease
+
+  Horizon horizon() const noexcept {
+    return replica >= 0 ? Horizon::written : horizon_of(isolation);
+  }
 };
 
 /// Offsets as clients see them: log_start <= last_stable <= high_watermark <= end.
@@ -81,6 +104,13 @@ struct PartitionTraffic {
   std::uint64_t read_bytes = 0;  ///< for clients
 };
 
+/// What a follower has made of an answer of its leader.
+struct FollowerStep {
+  /// From where on it fetches next, and the epoch of the record before that.
+  Offset next;
+  Epoch last_epoch;
+};
+
 /// What the broker itself has appended.
 struct OwnAppend {
   Offset base;
@@ -94,8 +124,11 @@ struct OwnAppend {
 class Partition {
  public:
   /// Opens the log, restores producer state from the newest snapshot and the batches behind it.
+  /// Leads at once, as the only replica; with a `high_watermark`, as last checkpointed, it waits
+  /// for lead() or follow(), and no more counts as replicated than is below it.
   static Task<std::unique_ptr<Partition>> open(PartitionHost host, TopicPartition id, Uuid topic_id,
-                                               TopicConfig config, Epoch leader_epoch);
+                                               TopicConfig config, Epoch leader_epoch,
+                                               std::optional<Offset> high_watermark = {});
   Partition(const Partition&) = delete;
   Partition& operator=(const Partition&) = delete;
 
@@ -103,6 +136,7 @@ class Partition {
   const TopicConfig& config() const noexcept { return config_; }
   /// What is appended, and kept, from now on follows it.
   void set_config(const TopicConfig& config);
+  const Uuid& topic_id() const noexcept { return topic_id_; }
   Epoch leader_epoch() const noexcept { return leader_epoch_; }
   const Recovery& recovery() const noexcept { return recovery_; }
   PartitionOffsets offsets() const noexcept;
@@ -116,6 +150,35 @@ class Partition {
   bool failing() const noexcept { return append_failed_ || write_failed_; }
   /// It is going away: what is asked of it is refused.
   bool closing() const noexcept { return closing_; }
+
+  // ---- roles (partition_replica.cc) ----
+
+  /// From here on it leads, or goes on leading by what is newer; what is older changes nothing.
+  Task<> lead(Leadership leadership);
+  /// From here on it follows whoever leads in `leader_epoch`, or waits until somebody does (not
+  /// `led`). Those who wait for the high watermark are answered that it does not lead.
+  Task<> follow(Epoch leader_epoch, bool led = true);
+  /// This replica is the leader, as far as it knows.
+  bool leading() const noexcept { return leading_; }
+  /// It is, and nobody else can be: what is acknowledged or served needs that.
+  bool serving() const noexcept { return !closing_ && sole_leader(); }
+  /// Null where it is alone, or does not lead.
+  const ReplicaSet* replicas() const noexcept { return replicas_.get(); }
+
+  /// A leader's in-sync set, if it is to be another one: it is asked for until the answer comes.
+  std::optional<WantedInSync> want_in_sync(LagLimits limits);
+  /// The controller has refused it, for good.
+  void refuse_in_sync();
+
+  /// Where a follower fetches from. Errc::fenced when it does not follow in `leader_epoch`, here
+  /// and below.
+  Result<FollowerStep> following(Epoch leader_epoch) const;
+  /// Takes over what the leader has answered: the same bytes, where their crc is right and their
+  /// offsets go on where the log ends; its start and its high watermark. Where it says that the
+  /// logs diverge, the tail goes.
+  Task<FollowerStep> take_over(Epoch leader_epoch, PartitionFetched fetched);
+  /// Nothing of the log is in the leader's: it begins anew at the leader's start.
+  Task<FollowerStep> begin_anew(Epoch leader_epoch, Offset start);
 
   /// Validates and appends. `dispatched` resolves when the batches' place is fixed (or the request
   /// is refused); `done` when the acknowledgement that `acks` asks for may be given: written, and
@@ -145,7 +208,9 @@ class Partition {
 
   /// `watch` is told of every move of the offsets until anything beyond `from` is readable or the
   /// partition goes away; at once when that is so already.
-  void watch(PartitionWatch& watch, Offset from, Isolation isolation);
+  void watch(PartitionWatch& watch, Offset from, Horizon horizon);
+  /// How far who sees so far can read.
+  Offset readable_end(Horizon horizon) const noexcept;
 
   Task<PartitionOffsetFound> find_offset(PartitionOffsetQuery query, Isolation isolation);
   /// EpochCache::end_of, whoever asks.
@@ -175,6 +240,7 @@ class Partition {
  private:
   // What an append, or a batch recognised as appended before, will be answered.
   struct Appended {
+    std::uint64_t term = 0;
     PartitionProduced answer;
     Offset end;                    // acknowledged once this much is written
     std::optional<Ticket> ticket;  // none: nothing was written
@@ -194,17 +260,22 @@ class Partition {
     Resolver<PartitionProduced> done;
   };
 
-  Partition(PartitionHost host, TopicPartition id, const TopicConfig& config, Epoch leader_epoch,
-            std::unique_ptr<PartitionLog> log);
+  Partition(PartitionHost host, TopicPartition id, Uuid topic_id, const TopicConfig& config,
+            Epoch leader_epoch, std::unique_ptr<PartitionLog> log,
+            std::optional<Offset> high_watermark);
 
+  bool sole_leader() const noexcept {
+    return leading_ && (!host_.lease || host_.lease->holds(host_.shard.now()));
+  }
   Timestamp now() const noexcept { return host_.environment.clock().wall(); }
-  Offset readable_end(Isolation isolation) const noexcept;
+  ErrorCode check_leader(Epoch current) const noexcept;
   ErrorCode check_epoch(Epoch current) const noexcept;
   Task<> end_running();
   PartitionProduced refused(Refusal refusal, Offset log_start = {}) const;
 
   // partition_produce.cc
   std::optional<Refusal> check_context(const ProduceContext& context) const;
+  std::optional<Refusal> check_in_sync(ErrorCode error) const;
   Producing enqueue(Intake intake, ProduceContext context, Gate::Pass pass);
   Task<Kept> prepare_on_worker(Intake intake);
   Task<> drain();
@@ -214,12 +285,22 @@ class Partition {
   std::vector<BatchParts> place(const std::vector<ReadyBatch>& batches, Offset base);
   Task<PartitionProduced> acknowledge(Gate::Pass pass, Appended appended, ProduceContext context);
   Task<> settle(const Appended& appended);
-  Task<> reach_high_watermark(Offset end);
+  Task<> reach_high_watermark(Offset end, std::uint64_t term);
   void advance(Offset written_end);
+  void move_high_watermark(Offset to);
 
   // partition_own.cc
   Task<> settle_own(Gate::Pass pass, Appended appended);
   OwnAppend own(Gate::Pass pass, Appended appended);
+
+  // partition_replica.cc
+  ErrorCode note_follower(const PartitionFetch& request, const ReadContext& context,
+                          PartitionFetched& answer);
+  Task<> append_fetched(PartitionFetched fetched);
+  Task<> append_as_they_are(Buffer records);
+  Task<> truncate_to(Offset end);
+  Task<> forget_producers();
+  Task<> drop_snapshots(Offset end);
 
   // partition_read.cc
   Task<Payload> read_log(PartitionFetch request, ReadContext context);
@@ -252,8 +333,15 @@ class Partition {
 
   PartitionHost host_;
   TopicPartition id_;
+  Uuid topic_id_;
   TopicConfig config_;
   Epoch leader_epoch_;
+  bool leading_ = true;
+  bool led_ = false;        // by another replica
+  std::uint64_t term_ = 0;  // one more whenever it ceases to lead
+  std::unique_ptr<ReplicaSet> replicas_;
+  std::int32_t partition_epoch_ = -1;  // of the state that it leads by
+  Mutex role_;  // it changes, or a follower takes something over: one at a time
   Recovery recovery_;
   PartitionTraffic traffic_;
   std::unique_ptr<PartitionLog> log_;

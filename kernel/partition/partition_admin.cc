@@ -10,7 +10,7 @@ Task<PartitionTrimmed> Partition::trim(PartitionTrim wanted) {
     return trimmed;
   };
   auto pass = running_.enter();
-  if (closing_ || !pass) co_return refuse(ErrorCode::not_leader_or_follower);
+  if (!pass || !serving()) co_return refuse(ErrorCode::not_leader_or_follower);
   // What only compaction may remove is somebody's state.
   if (config_.cleanup_compact && !config_.cleanup_delete) {
     co_return refuse(ErrorCode::policy_violation);
@@ -42,8 +42,7 @@ EpochCache::Entry Partition::epoch_end(Epoch epoch) const {
 
 PartitionEpochEnd Partition::epoch_end(PartitionEpochQuery query) const {
   PartitionEpochEnd answer{.partition = query.partition};
-  answer.error =
-      closing_ ? ErrorCode::not_leader_or_follower : check_epoch(query.current_leader_epoch);
+  answer.error = check_leader(query.current_leader_epoch);
   if (answer.error != ErrorCode::none) return answer;
   const auto end = epoch_end(query.epoch);
   answer.epoch = end.epoch;

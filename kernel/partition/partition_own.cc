@@ -56,7 +56,7 @@ Task<> Partition::settle_own(Gate::Pass pass, Appended appended) {
 Task<> Partition::reached(Offset end) {
   auto pass = running_.enter();
   if (closing_ || !pass) co_return Error{Errc::closed, "the partition is closing"};
-  co_return co_await reach_high_watermark(end);
+  co_return co_await reach_high_watermark(end, term_);
 }
 
 Task<Payload> Partition::read_own(Offset from, std::uint64_t bytes_max) {

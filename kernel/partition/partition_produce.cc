@@ -9,9 +9,6 @@ namespace millrace::kernel {
 
 namespace {
 
-// Until partitions are replicated the leader is the one replica in sync.
-constexpr std::int64_t replicas_in_sync = 1;
-
 Producing answered(PartitionProduced answer) {
   return {Pending<>::ready({}), {}, Pending<PartitionProduced>::ready(std::move(answer))};
 }
@@ -20,6 +17,10 @@ std::size_t bytes_kept(const std::vector<ReadyBatch>& batches) {
   std::size_t bytes = 0;
   for (const auto& batch : batches) bytes += batch.set ? batch.set->bytes() : batch.body.size();
   return bytes;
+}
+
+Refusal not_leading() {
+  return {ErrorCode::not_leader_or_follower, "this broker does not lead the partition", {}};
 }
 
 Refusal storage_failure(const Error& error) {
@@ -41,6 +42,7 @@ PartitionProduced Partition::refused(Refusal refusal, Offset log_start) const {
 
 std::optional<Refusal> Partition::check_context(const ProduceContext& context) const {
   if (closing_) return Refusal{ErrorCode::not_leader_or_follower, "the partition is closing", {}};
+  if (!serving()) return not_leading();
   if (write_failed_) {
     return Refusal{ErrorCode::kafka_storage_error, "an earlier write to this log failed", {}};
   }
@@ -49,13 +51,17 @@ std::optional<Refusal> Partition::check_context(const ProduceContext& context) c
                    "acks is " + std::to_string(context.acks) + ", expected -1, 0 or 1",
                    {}};
   }
-  if (context.acks == -1 && config_.min_insync_replicas > replicas_in_sync) {
-    return Refusal{ErrorCode::not_enough_replicas,
-                   "min.insync.replicas is " + std::to_string(config_.min_insync_replicas) +
-                       ", in sync are " + std::to_string(replicas_in_sync),
-                   {}};
-  }
+  if (context.acks == -1) return check_in_sync(ErrorCode::not_enough_replicas);
   return std::nullopt;
+}
+
+std::optional<Refusal> Partition::check_in_sync(ErrorCode error) const {
+  const auto in_sync = replicas_ ? static_cast<std::int64_t>(replicas_->in_sync().size()) : 1;
+  if (config_.min_insync_replicas <= in_sync) return std::nullopt;
+  return Refusal{error,
+                 "min.insync.replicas is " + std::to_string(config_.min_insync_replicas) +
+                     ", in sync are " + std::to_string(in_sync),
+                 {}};
 }
 
 Producing Partition::produce(const PartitionRecords& records, ProduceContext context) {
@@ -162,7 +168,8 @@ Checked<Partition::Appended> Partition::append(const std::vector<ReadyBatch>& ba
     return std::unexpected(Refusal{refusal->error, std::move(refusal->message), {}});
   }
   if (const auto* duplicate = std::get_if<ProducerStates::Duplicate>(&verdict)) {
-    return Appended{.answer = {.partition = id_.partition,
+    return Appended{.term = term_,
+                    .answer = {.partition = id_.partition,
                                .base_offset = duplicate->base_offset,
                                .log_start = log_->bounds().start},
                     .end = duplicate->last_offset + 1};
@@ -171,6 +178,7 @@ Checked<Partition::Appended> Partition::append(const std::vector<ReadyBatch>& ba
 }
 
 Checked<Partition::Appended> Partition::append_new(const std::vector<ReadyBatch>& batches) {
+  if (!sole_leader()) return std::unexpected(not_leading());  // while they were prepared
   const auto base = log_->bounds().end;
   const auto parts = place(batches, base);
   const auto ticket = log_->append(parts);
@@ -193,6 +201,7 @@ Checked<Partition::Appended> Partition::append_new(const std::vector<ReadyBatch>
   schedule_flush();
   const auto& header = batches.front().header;
   return Appended{
+      .term = term_,
       .answer = {.partition = id_.partition,
                  .base_offset = base,
                  .log_append_time = header.log_append_time() ? header.max_timestamp : Timestamp{},
@@ -236,8 +245,18 @@ Task<PartitionProduced> Partition::acknowledge(Gate::Pass pass, Appended appende
     if (!settled) co_return refused(storage_failure(settled.error()));
   }
   if (context.acks == -1 && high_watermark_ < appended.end) {
-    auto reached = co_await with_deadline(reach_high_watermark(appended.end), context.timeout);
-    if (!reached) co_return refused({error_code_of(reached.error()), reached.error().detail, {}});
+    auto reaching = reach_high_watermark(appended.end, appended.term);
+    auto reached = co_await with_deadline(std::move(reaching), context.timeout);
+    if (!reached && appended.term == term_) {
+      co_return refused({error_code_of(reached.error()), reached.error().detail, {}});
+    }
+  }
+  // Who may be led by another one by now acknowledges nothing: it may be gone there.
+  if (appended.term != term_ || !sole_leader()) co_return refused(not_leading());
+  if (context.acks == -1) {
+    if (auto refusal = check_in_sync(ErrorCode::not_enough_replicas_after_append)) {
+      co_return refused(*std::move(refusal));
+    }
   }
   co_return std::move(appended.answer);
 }
@@ -252,15 +271,17 @@ Task<> Partition::settle(const Appended& appended) {
                     {{"partition", to_string(id_)}, {"error", to_string(written.error())}});
     co_return std::move(written);
   }
-  advance(appended.end);
+  if (appended.term == term_) advance(appended.end);
   co_return {};
 }
 
-Task<> Partition::reach_high_watermark(Offset end) {
-  while (high_watermark_ < end) {
+// Of another term, other records may stand there.
+Task<> Partition::reach_high_watermark(Offset end, std::uint64_t term) {
+  while (term == term_ && high_watermark_ < end) {
     if (closing_) co_return Error{Errc::closed, "the partition is closing"};
     MR_CO_CHECK(co_await high_watermark_moved_.wait());
   }
+  if (term != term_) co_return Error{Errc::closed, "this broker leads the partition no more"};
   co_return {};
 }
 

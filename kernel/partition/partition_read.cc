@@ -26,8 +26,8 @@ PartitionFetched failed(std::int32_t partition, ErrorCode error) {
 Task<PartitionFetched> Partition::read(PartitionFetch request, ReadContext context) {
   const auto number = request.partition;
   auto pass = running_.enter();
-  if (closing_ || !pass) co_return failed(number, ErrorCode::not_leader_or_follower);
-  if (const auto error = check_epoch(request.current_leader_epoch); error != ErrorCode::none) {
+  if (!pass) co_return failed(number, ErrorCode::not_leader_or_follower);
+  if (const auto error = check_leader(request.current_leader_epoch); error != ErrorCode::none) {
     co_return failed(number, error);
   }
   // KIP-110: a client that cannot know zstd is told so where every batch has it.
@@ -35,14 +35,19 @@ Task<PartitionFetched> Partition::read(PartitionFetch request, ReadContext conte
     co_return failed(number, ErrorCode::unsupported_compression_type);
   }
   const auto bounds = log_->bounds();
+  PartitionFetched fetched{.partition = number};
+  if (context.replica >= 0) {
+    fetched.error = note_follower(request, context, fetched);
+    fetched.log_start = bounds.start;  // it may have to begin anew there
+    if (fetched.error != ErrorCode::none) co_return std::move(fetched);
+  }
+  fetched.high_watermark = high_watermark_;
+  fetched.last_stable = readable_end(Horizon::last_stable);
+  fetched.log_start = bounds.start;
+  if (fetched.diverging_end != Offset{}) co_return std::move(fetched);
   if (request.from < bounds.start || request.from > bounds.end) {
     co_return failed(number, ErrorCode::offset_out_of_range);
   }
-
-  PartitionFetched fetched{.partition = number,
-                           .high_watermark = high_watermark_,
-                           .last_stable = readable_end(Isolation::read_committed),
-                           .log_start = bounds.start};
   if (context.isolation == Isolation::read_committed) {
     fetched.aborted = aborted_.within(request.from, fetched.last_stable);
   }
@@ -50,12 +55,14 @@ Task<PartitionFetched> Partition::read(PartitionFetch request, ReadContext conte
                                                     : read_log(request, context));
   if (!records) co_return failed(number, read_failure(request, records.error()));
   fetched.records = *std::move(records);
-  traffic_.read_bytes += fetched.records.size();
+  if (context.replica < 0) traffic_.read_bytes += fetched.records.size();
+  // It may have taken long: somebody else may lead by now.
+  if (!sole_leader()) co_return failed(number, ErrorCode::not_leader_or_follower);
   co_return std::move(fetched);
 }
 
 Task<Payload> Partition::read_log(PartitionFetch request, ReadContext context) {
-  const auto limit = readable_end(context.isolation);
+  const auto limit = readable_end(context.horizon());
   const auto partition_bytes_max = static_cast<std::uint64_t>(std::max(request.bytes_max, 0));
   const ReadRequest wanted{.from = request.from,
                            .limit = limit,
@@ -70,7 +77,7 @@ Task<Payload> Partition::read_log(PartitionFetch request, ReadContext context) {
 // In format V0 or V1, which clients ask for that cannot rotate their partitions: each gets a batch
 // however large. Goes on behind batches of which nothing is left.
 Task<Payload> Partition::read_converted(PartitionFetch request, ReadContext context) {
-  const auto limit = readable_end(context.isolation);
+  const auto limit = readable_end(context.horizon());
   const auto bytes_max = std::min<std::uint64_t>(
       {context.bytes_max, static_cast<std::uint64_t>(std::max(request.bytes_max, 0)),
        conversion_step_bytes});
@@ -100,25 +107,24 @@ ErrorCode Partition::read_failure(const PartitionFetch& request, const Error& er
   return error.code == Errc::corrupt ? ErrorCode::corrupt_message : ErrorCode::kafka_storage_error;
 }
 
-void Partition::watch(PartitionWatch& watch, Offset from, Isolation isolation) {
+void Partition::watch(PartitionWatch& watch, Offset from, Horizon horizon) {
   watch.stop();
-  if (closing_ || readable_end(isolation) > from) return watch.on_change(true);
-  watches_.add(watch, from, isolation);
+  if (closing_ || !leading_ || readable_end(horizon) > from) return watch.on_change(true);
+  watches_.add(watch, from, horizon);
 }
 
 void Partition::notify_watches() {
-  if (closing_) return watches_.release();
-  watches_.notify([this](Isolation isolation) { return readable_end(isolation); });
+  if (closing_ || !leading_) return watches_.release();
+  watches_.notify([this](Horizon horizon) { return readable_end(horizon); });
 }
 
 Task<PartitionOffsetFound> Partition::find_offset(PartitionOffsetQuery query, Isolation isolation) {
   PartitionOffsetFound found{.partition = query.partition};
   auto pass = running_.enter();
-  found.error = closing_ || !pass ? ErrorCode::not_leader_or_follower
-                                  : check_epoch(query.current_leader_epoch);
+  found.error = pass ? check_leader(query.current_leader_epoch) : ErrorCode::not_leader_or_follower;
   if (found.error != ErrorCode::none) co_return found;
 
-  const auto limit = readable_end(isolation);
+  const auto limit = readable_end(horizon_of(isolation));
   if (query.segments_max > 0) {
     found.segments = segment_starts(query, limit);
     co_return found;

@@ -50,7 +50,7 @@ Result<std::vector<Noted>> notes_of(const Payload& batches) {
 Task<> Partition::recover() {
   if (!recovery_.created) MR_CO_CHECK(co_await restore());
   producers_.settle(high_watermark_);
-  epochs_.assign(leader_epoch_, log_->bounds().end);
+  if (leading_) epochs_.assign(leader_epoch_, log_->bounds().end);
   const auto segments = log_->segments();
   if (!segments.empty()) snapshot_segment_ = segments.back().base;
   co_return {};
@@ -213,7 +213,8 @@ Task<> Partition::maintain() {
   auto pass = running_.enter();
   if (closing_ || !pass) co_return {};
   producers_.expire(now(), config_.producer_id_expiration_ms);
-  MR_CO_CHECK(co_await apply_retention());
+  // A follower keeps what its leader keeps.
+  if (leading_) MR_CO_CHECK(co_await apply_retention());
   const auto segments = log_->segments();
   if (!segments.empty() && segments.back().base != snapshot_segment_) {
     MR_CO_CHECK(co_await store_state());

@@ -18,12 +18,12 @@ PartitionWatches::~PartitionWatches() {
   while (!watches_.empty()) watches_.back()->stop();
 }
 
-void PartitionWatches::add(PartitionWatch& watch, Offset from, Isolation isolation) {
+void PartitionWatches::add(PartitionWatch& watch, Offset from, Horizon horizon) {
   MR_ASSERT(!watch.followed_);
   watch.followed_ = this;
   watch.at_ = watches_.size();
   watch.from_ = from;
-  watch.isolation_ = isolation;
+  watch.horizon_ = horizon;
   watches_.push_back(&watch);
 }
 

@@ -3,11 +3,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include <millrace/types.h>
 
 namespace millrace::kernel {
+
+/// How far a reader sees: a client to the high watermark, or to the last stable offset; a follower
+/// to the end of what is written.
+enum class Horizon : std::uint8_t { high_watermark, last_stable, written };
+
+constexpr Horizon horizon_of(Isolation isolation) noexcept {
+  return isolation == Isolation::read_committed ? Horizon::last_stable : Horizon::high_watermark;
+}
 
 class PartitionWatches;
 
@@ -31,7 +40,7 @@ class PartitionWatch {
   PartitionWatches* followed_ = nullptr;
   std::size_t at_ = 0;  // in the list of those who follow it
   Offset from_;
-  Isolation isolation_ = Isolation::read_uncommitted;
+  Horizon horizon_ = Horizon::high_watermark;
 };
 
 /// Those who follow one partition.  [partition's shard]
@@ -44,13 +53,13 @@ class PartitionWatches {
 
   bool empty() const noexcept { return watches_.empty(); }
   /// Tells `watch` of every move, until something is readable beyond `from`.
-  void add(PartitionWatch& watch, Offset from, Isolation isolation);
-  /// Tells everybody. `readable_end` says how far each isolation may read.
+  void add(PartitionWatch& watch, Offset from, Horizon horizon);
+  /// Tells everybody. `readable_end` says how far each horizon reaches.
   template <class F>
   void notify(F readable_end) {
     for (std::size_t at = 0; at < watches_.size();) {
       auto& watch = *watches_[at];
-      const bool readable = readable_end(watch.isolation_) > watch.from_;
+      const bool readable = readable_end(watch.horizon_) > watch.from_;
       if (readable) {
         watch.stop();  // another one takes its place
       } else {

@@ -60,6 +60,8 @@ struct TopicConfig {
   static TopicConfig load(const ConfigMap& defaults, const ConfigMap& overrides);
 
   LogOptions log_options(const Uuid& topic_id) const;
+
+  friend bool operator==(const TopicConfig&, const TopicConfig&) = default;
 };
 
 /// What cannot be used of `overrides` and of `defaults`: unknown names, values that are refused.

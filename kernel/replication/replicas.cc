@@ -2,105 +2,63 @@
 
 #include <algorithm>
 #include <iterator>
-#include <memory>
 #include <utility>
 
 namespace millrace::kernel {
 
-namespace {
-
-using Orders = std::vector<ReplicaOrder>;
-
-// What one shard has done of its orders.
-struct Applied {
-  std::vector<ReplicaFailure> failures;
-  Recovery recovery;
-};
-
-struct ShardOrders {
-  BrokerParts& parts;
-  ShardState& owner;
-  Orders orders;
-};
-
-Task<Recovery> open_one(BrokerParts& parts, ShardState& owner, const ReplicaOrder& order) {
-  PartitionHost host{parts.environment, owner.shard(), parts.storage,
-                     parts.codecs,      parts.log,     owner.opening()};
-  auto opening = Partition::open(std::move(host), order.id, order.topic_id, order.config,
-                                 order.state.leader_epoch);
-  MR_CO_TRY(auto partition, co_await std::move(opening));
-  const auto recovery = partition->recovery();
-  if (recovery.created && order.known) {
-    parts.log.warning(
-        "the log of a known topic is missing; it begins anew, empty. If it was not just being "
-        "created, stop the broker and bring its folder back from a copy",
-        {{"partition", to_string(order.id)}});
+Replicas::Replicas(BrokerParts& parts, const BrokerConfig& config, PartitionMap& partitions,
+                   const LeaseClock& lease)
+    : parts_(parts), partitions_(partitions) {
+  for (const auto& state : partitions_.shards()) {
+    shards_.push_back(std::make_unique<ReplicaShard>(parts, config, *state, lease));
   }
-  owner.add(std::move(partition));
-  co_return recovery;
 }
 
-Task<Recovery> apply_one(BrokerParts& parts, ShardState& owner, const ReplicaOrder& order) {
-  if (const auto partition = owner.find(order.id.topic, order.id.partition)) {
-    partition->set_config(order.config);
-    co_return Recovery{};
-  }
-  co_return co_await open_one(parts, owner, order);
+ReplicaShard& Replicas::shard_of(const TopicPartition& id) noexcept {
+  return *shards_[partitions_.owner_of(id.topic, id.partition).shard().index()];
 }
 
-// All at once: many wait for the disk.
-Task<Applied> apply_on(ShardOrders work) {
-  std::vector<Pending<Recovery>> running;
-  running.reserve(work.orders.size());
-  for (const auto& order : work.orders) {
-    running.push_back(start(work.owner.shard(), apply_one(work.parts, work.owner, order)));
+void Replicas::connect(ReplicationLinks links) {
+  for (std::size_t at = 0; at < shards_.size(); ++at) {
+    auto& shard = *shards_[at];
+    partitions_.shards()[at]->shard().post([&shard, links] { shard.connect(links); });
   }
-  Applied applied;
-  for (std::size_t at = 0; at < running.size(); ++at) {
-    auto done = co_await running[at];
-    if (done) {
-      applied.recovery.offsets_checked += done->offsets_checked;
-      applied.recovery.bytes_cut += done->bytes_cut;
-      continue;
-    }
-    applied.failures.push_back({.partition = work.orders[at].id,
-                                .error = ErrorCode::kafka_storage_error,
-                                .message = to_string(done.error())});
-  }
-  co_return std::move(applied);
 }
 
-Task<> stop_on(ShardState& owner, TopicPartition id, Log log) {
-  const auto partition = owner.take(id);
-  if (!partition) co_return {};
-  const auto closed = co_await partition->abandon();
-  if (!closed) {
-    log.warning("a partition that is being removed did not close cleanly",
-                {{"partition", to_string(id)}, {"error", to_string(closed.error())}});
+void Replicas::set_brokers(const std::map<std::int32_t, Address>& addresses,
+                           std::int64_t lease_epoch) {
+  for (std::size_t at = 0; at < shards_.size(); ++at) {
+    auto& shard = *shards_[at];
+    partitions_.shards()[at]->shard().post(
+        [&shard, addresses, lease_epoch] { shard.set_brokers(addresses, lease_epoch); });
   }
+}
+
+Task<> Replicas::load_high_watermarks() {
+  if (high_watermarks_) co_return {};
+  MR_CO_TRY(auto noted, co_await parts_.storage.checkpointed(CheckpointKind::high_watermark));
+  HighWatermarks offsets;
+  for (auto& one : noted) offsets.emplace(std::move(one.partition), one.offset);
+  high_watermarks_ = std::make_shared<const HighWatermarks>(std::move(offsets));
   co_return {};
 }
 
-}  // namespace
-
-Replicas::Replicas(BrokerParts& parts, const BrokerConfig& config, PartitionMap& partitions,
-                   const LeaseClock& lease)
-    : parts_(parts), config_(config), partitions_(partitions), lease_(lease) {}
-
 Task<std::vector<ReplicaFailure>> Replicas::apply(std::vector<ReplicaOrder> orders) {
-  std::vector<Orders> by_shard(partitions_.shards().size());
+  MR_CO_CHECK(co_await load_high_watermarks());
+  std::vector<std::vector<ReplicaOrder>> by_shard(shards_.size());
   for (auto& order : orders) {
     auto& owner = partitions_.owner_of(order.id.topic, order.id.partition);
     by_shard[owner.shard().index()].push_back(std::move(order));
   }
-  std::vector<Pending<Applied>> running;
+  std::vector<Pending<ReplicasApplied>> running;
   for (std::size_t at = 0; at < by_shard.size(); ++at) {
     if (by_shard[at].empty()) continue;
-    auto& owner = *partitions_.shards()[at];
-    auto make = [work = ShardOrders{parts_, owner, std::move(by_shard[at])}]() mutable {
-      return apply_on(std::move(work));
+    auto make = [&shard = *shards_[at], some = std::move(by_shard[at]),
+                 high_watermarks = high_watermarks_]() mutable {
+      return shard.apply(std::move(some), std::move(high_watermarks));
     };
-    running.push_back(start(parts_.environment.control(), run_on(owner.shard(), std::move(make))));
+    auto& where = partitions_.shards()[at]->shard();
+    running.push_back(start(control(), run_on(where, std::move(make))));
   }
   std::vector<ReplicaFailure> failures;
   for (auto& one : running) {
@@ -115,9 +73,9 @@ Task<std::vector<ReplicaFailure>> Replicas::apply(std::vector<ReplicaOrder> orde
 Task<> Replicas::stop(std::vector<ReplicaStop> stops) {
   std::vector<Pending<>> ending;
   for (const auto& stop : stops) {
-    auto& owner = partitions_.owner_of(stop.id.topic, stop.id.partition);
-    auto make = [&owner, id = stop.id, log = parts_.log] { return stop_on(owner, id, log); };
-    ending.push_back(start(parts_.environment.control(), run_on(owner.shard(), std::move(make))));
+    auto make = [&shard = shard_of(stop.id), id = stop.id] { return shard.stop(id); };
+    auto& where = partitions_.owner_of(stop.id.topic, stop.id.partition).shard();
+    ending.push_back(start(control(), run_on(where, std::move(make))));
   }
   for (auto& one : ending) MR_CO_CHECK(co_await one);
 
@@ -133,7 +91,7 @@ Task<> Replicas::stop(std::vector<ReplicaStop> stops) {
     if (found == erased.end()) continue;
     if (!log.topic_id.is_none() && log.topic_id != found->second) continue;
     auto task = parts_.storage.remove(log.partition);
-    removing.push_back(start(parts_.environment.control(), std::move(task)));
+    removing.push_back(start(control(), std::move(task)));
   }
   Result<> first_failure;
   for (auto& one : removing) {
@@ -144,10 +102,15 @@ Task<> Replicas::stop(std::vector<ReplicaStop> stops) {
   co_return first_failure;
 }
 
-void Replicas::set_brokers(std::map<std::int32_t, Address> addresses) {
-  brokers_ = std::move(addresses);
+Task<> Replicas::close() {
+  Result<> first_failure;
+  for (std::size_t at = 0; at < shards_.size(); ++at) {
+    auto make = [&shard = *shards_[at]] { return shard.close(); };
+    auto closing = run_on(partitions_.shards()[at]->shard(), std::move(make));
+    auto closed = co_await std::move(closing);
+    if (!closed && first_failure) first_failure = std::move(closed);
+  }
+  co_return first_failure;
 }
-
-Task<> Replicas::close() { co_return {}; }
 
 }  // namespace millrace::kernel

@@ -141,7 +141,7 @@ TEST_F(ReadTest, AFailedReadIsAStorageError) {
 TEST_F(ReadTest, AWatchIsToldWhenTheHighWatermarkPasses) {
   open();
   Watch watch;
-  partition->watch(watch, {0}, Isolation::read_uncommitted);
+  partition->watch(watch, {0}, Horizon::high_watermark);
   partition->hold_high_watermark(true);
   begin_produce(batch());
   environment.run();
@@ -156,17 +156,17 @@ TEST_F(ReadTest, AWatchIsToldAtOnceOfWhatIsThere) {
   open();
   produce(batch());
   Watch behind;
-  partition->watch(behind, {0}, Isolation::read_uncommitted);
+  partition->watch(behind, {0}, Horizon::high_watermark);
   EXPECT_TRUE(behind.readable);
   Watch at_end;
-  partition->watch(at_end, {1}, Isolation::read_uncommitted);
+  partition->watch(at_end, {1}, Horizon::high_watermark);
   EXPECT_EQ(at_end.changes, 0);
 }
 
 TEST_F(ReadTest, AWatchHearsOfMovesShortOfWhatItWaitsFor) {
   open();
   Watch watch;
-  partition->watch(watch, {1}, Isolation::read_uncommitted);
+  partition->watch(watch, {1}, Horizon::high_watermark);
   produce(batch());
   EXPECT_EQ(watch.changes, 1);
   EXPECT_FALSE(watch.readable);
@@ -181,12 +181,12 @@ TEST_F(ReadTest, AStoppedWatchIsLeftAlone) {
   Watch stopped;
   Watch last;
   for (auto* watch : {&first, &stopped, &last}) {
-    partition->watch(*watch, {0}, Isolation::read_uncommitted);
+    partition->watch(*watch, {0}, Horizon::high_watermark);
   }
   stopped.stop();
   {
     Watch gone;
-    partition->watch(gone, {0}, Isolation::read_uncommitted);
+    partition->watch(gone, {0}, Horizon::high_watermark);
   }
   produce(batch());
   EXPECT_TRUE(first.readable);
@@ -198,7 +198,7 @@ TEST_F(ReadTest, ClosingTellsWatchesAndRefusesReads) {
   open();
   produce(batch());
   Watch watch;
-  partition->watch(watch, {1}, Isolation::read_uncommitted);
+  partition->watch(watch, {1}, Horizon::high_watermark);
   ASSERT_TRUE(run(partition->close()));
   EXPECT_TRUE(watch.readable);
   EXPECT_EQ(fetch(0).error, ErrorCode::not_leader_or_follower);

@@ -33,6 +33,7 @@ struct StoredLog {
   std::optional<Error> read_error;
   std::optional<Error> flush_error;
   bool hold_written = false;
+  bool hold_reads = false;
   bool in_files = false;  ///< reads answer file ranges
   std::size_t appends = 0;
   std::size_t flushes = 0;
@@ -90,6 +91,7 @@ class TestPartitionLog final : public PartitionLog {
     co_return {};
   }
   Task<Payload> read(ReadRequest request) override {
+    while (stored_.hold_reads) MR_CO_CHECK(co_await stored_.released.wait());
     if (stored_.read_error) co_return *stored_.read_error;
     if (request.from < stored_.start || request.from > stored_.end()) {
       co_return Error{Errc::out_of_range, "offset"};
@@ -121,7 +123,15 @@ class TestPartitionLog final : public PartitionLog {
     stored_.recovery_point = up_to;
     co_return {};
   }
-  Result<> truncate_from(Offset) override { std::abort(); }
+  Result<> truncate_from(Offset first_removed) override {
+    std::erase_if(stored_.batches, [first_removed](const auto& batch) {
+      return batch.header.last_offset() >= first_removed;
+    });
+    MR_ASSERT(stored_.end() == first_removed);  // a batch boundary
+    std::erase_if(stored_.segment_bases,
+                  [first_removed](Offset base) { return base > first_removed; });
+    return {};
+  }
   Result<> trim_before(Offset first_kept) override {
     stored_.start = first_kept;
     while (stored_.segment_bases.size() > 1 && stored_.segment_bases[1] <= first_kept) {
@@ -138,7 +148,12 @@ class TestPartitionLog final : public PartitionLog {
     }
     return {};
   }
-  Result<> reset_to(Offset) override { std::abort(); }
+  Result<> reset_to(Offset start) override {
+    stored_.batches.clear();
+    stored_.start = start;
+    stored_.segment_bases = {start};
+    return {};
+  }
   std::vector<SegmentInfo> segments() const override {
     std::vector<SegmentInfo> list;
     for (std::size_t at = 0; at < stored_.segment_bases.size(); ++at) {
