@@ -28,12 +28,14 @@ ErrorCode code_of(const Refusal& refusal) {
 
 AggregateInstance::AggregateInstance(AggregateHost& host, AggregateOwner& owner,
                                      std::shared_ptr<Partition> partition, TopicPartition subject,
-                                     std::unique_ptr<PartitionAggregate> aggregate)
+                                     std::unique_ptr<PartitionAggregate> aggregate,
+                                     CompressionId compression)
     : host_(host),
       owner_(owner),
       partition_(std::move(partition)),
       subject_(std::move(subject)),
       aggregate_(std::move(aggregate)),
+      compression_(compression),
       applied_(partition_->offsets().log_start) {}
 
 AggregateInstance::~AggregateInstance() = default;
@@ -134,10 +136,12 @@ AggregateInstance::Ended AggregateInstance::commit() {
       return Ended::not_appended;
     }
     auto header = read_batch_header(*batch);
+    const auto records = open_records(*header, *batch, host_.codecs, records_bytes_max);
+    MR_ASSERT(records.has_value());  // made by us
     header->base_offset = appended->base;
     header->last_offset_delta = static_cast<std::int32_t>(appended->end - appended->base) - 1;
     MR_ASSERT(appended->base == applied_);  // events of others have been read before the call
-    auto applied = apply(*header, batch->slice(batch_header_bytes), false);
+    auto applied = apply(*header, *records, false);
     events_since_ += static_cast<std::uint64_t>(header->record_count);
     bytes_since_ += batch->size();
     if (!applied) {
@@ -259,7 +263,7 @@ void AggregateInstance::later(Job body) {
 
 void AggregateInstance::emit(Bytes key, std::optional<Bytes> value) {
   MR_ASSERT(in_call_);
-  if (!events_) events_.emplace(BatchBuilder::Settings{});
+  if (!events_) events_.emplace(BatchBuilder::Settings{.compression = compression_});
   events_->add(wall(), key, value);
 }
 

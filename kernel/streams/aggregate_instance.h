@@ -57,7 +57,7 @@ class AggregateInstance final : public std::enable_shared_from_this<AggregateIns
  public:
   AggregateInstance(AggregateHost& host, AggregateOwner& owner,
                     std::shared_ptr<Partition> partition, TopicPartition subject,
-                    std::unique_ptr<PartitionAggregate> aggregate);
+                    std::unique_ptr<PartitionAggregate> aggregate, CompressionId compression);
   ~AggregateInstance() override;
 
   // ---- load ----
@@ -123,7 +123,7 @@ class AggregateInstance final : public std::enable_shared_from_this<AggregateIns
   Ended end_call(std::optional<Error> failure);
   Ended commit();
   void give_answers();
-  void send(Answer answer) { answer.asker.answer(host_.shard, std::move(answer.answer)); }
+  void send(Answer answer);
   void refuse_answers(ErrorCode error, const std::string& detail);
   void decide(std::string_view key, Message& body, ReplyTo reply_to, Asker asker);
   void answer_query(std::string_view key, const Message& question, Asker asker);
@@ -163,6 +163,7 @@ class AggregateInstance final : public std::enable_shared_from_this<AggregateIns
   std::shared_ptr<Partition> partition_;
   const TopicPartition subject_;  // what it is the state of: the same, or a user's
   std::unique_ptr<PartitionAggregate> aggregate_;
+  const CompressionId compression_;  // of its events
   Offset applied_;
   std::uint64_t events_since_ = 0;
   std::uint64_t bytes_since_ = 0;

@@ -20,9 +20,9 @@ constexpr Duration effect_retry_longest = std::chrono::seconds(10);
 
 // Told of every move of the high watermark, and when there is something behind what is applied.
 void AggregateInstance::follow() {
-  if (following_ || dropped_ || partition_->closing()) return;
+  if (following_ || dropped_ || partition_->closing() || !partition_->leading()) return;
   following_ = true;
-  partition_->watch(*this, applied_, Isolation::read_uncommitted);
+  partition_->watch(*this, applied_, Horizon::high_watermark);
 }
 
 void AggregateInstance::on_change(bool readable) {
@@ -38,7 +38,7 @@ void AggregateInstance::on_change(bool readable) {
 }
 
 void AggregateInstance::look() {
-  if (dropped_ || partition_->closing()) return;
+  if (dropped_ || partition_->closing() || !partition_->leading()) return;
   release_held();
   if (!behind()) follow();
 }
@@ -60,6 +60,15 @@ void AggregateInstance::release_held() {
     for (auto& one : held.answers) send(std::move(one));
     begin(std::move(held.effects));
   }
+}
+
+void AggregateInstance::send(Answer answer) {
+  // Another one may lead by now, and answer otherwise.
+  if (!partition_->serving()) {
+    return answer.asker.refuse(host_.shard, ErrorCode::not_coordinator,
+                               "this broker may not lead its partition any more");
+  }
+  answer.asker.answer(host_.shard, std::move(answer.answer));
 }
 
 // Transactions end in this log by the hand of their coordinator; tools may write to it.

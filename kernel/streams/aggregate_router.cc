@@ -11,6 +11,8 @@ namespace millrace::kernel {
 
 namespace {
 
+constexpr Duration quiet_after_a_line = std::chrono::seconds(10);
+
 AggregateAnswer refused(ErrorCode error, std::string detail) {
   return {error, std::move(detail), nullptr};
 }
@@ -103,6 +105,20 @@ Result<> AggregateRouter::add(AggregateFactory& factory, std::string_view plugin
                                         other->plugin);
     }
   }
+  auto compression = CompressionId::none;
+  if (const auto declared = declaration.settings.find("compression.type");
+      declared != declaration.settings.end()) {
+    const auto codec =
+        TopicConfig::load({}, {{declared->first, declared->second}}).compression_type;
+    if (codec && *codec != CompressionId::none && !broker_.parts().codecs.find(*codec)) {
+      return refuse(Errc::invalid_argument,
+                    "no plugin of the codec " + declared->second +
+                        " is loaded, with which it wants its events compressed");
+    }
+    compression = codec.value_or(CompressionId::none);
+    // The topic takes them as they come, also where it was made with another codec.
+    declared->second = "producer";
+  }
   const bool beside = declaration.placement == Placement::user_partition;
   auto family = beside ? declaration.topic + '.' : std::string();
   NewTopic topic;
@@ -111,8 +127,9 @@ Result<> AggregateRouter::add(AggregateFactory& factory, std::string_view plugin
   topic.replication_factor = declaration.replication_factor;
   for (const auto& [name, value] : declaration.settings) topic.configs.emplace_back(name, value);
   broker_.own_topic(std::move(topic));
-  declared_.push_back(std::make_unique<DeclaredAggregate>(
-      factory, std::move(declaration), std::string(plugin), declared_.size(), std::move(family)));
+  declared_.push_back(std::make_unique<DeclaredAggregate>(factory, std::move(declaration),
+                                                          std::string(plugin), declared_.size(),
+                                                          compression, std::move(family)));
   return {};
 }
 
@@ -202,11 +219,23 @@ Task<> AggregateRouter::create_topic(const DeclaredAggregate& aggregate, std::st
   auto creating = aggregate.family.empty()
                       ? broker_.create_own_topic(aggregate.declaration.topic)
                       : broker_.create_beside(aggregate.family, partition_in(key)->topic);
-  MR_CO_TRY(const auto created, co_await std::move(creating));
-  if (created.error == ErrorCode::none) co_return {};
-  broker_.parts().log.error("the topic of an aggregate cannot be made",
-                            {{"topic", created.name}, {"reason", created.message}});
-  co_return Error{Errc::internal, "its topic cannot be made: " + created.message};
+  const auto created = co_await std::move(creating);
+  if (created && created->error == ErrorCode::none) co_return {};
+  const auto& topic = aggregate.declaration.topic;
+  tell_not_made(topic, created ? created->message : to_string(created.error()));
+  // What the disk or the coordination says is for who runs this broker.
+  co_return Error{Errc::internal,
+                  "its topic " + topic + " cannot be made now; the broker's log says why"};
+}
+
+// Clients ask again and again.
+void AggregateRouter::tell_not_made(std::string_view topic, std::string_view reason) {
+  const auto now = broker_.parts().environment.control().now();
+  if (now < quiet_until_) return;
+  quiet_until_ = now + quiet_after_a_line;
+  broker_.parts().log.error(
+      "the topic of an aggregate cannot be made; whoever needs it is told to try again",
+      {{"topic", topic}, {"reason", reason}});
 }
 
 void AggregateRouter::erase_orphans() {

@@ -58,6 +58,7 @@ class AggregateRouter final : public Aggregates {
                      const ClusterState& cluster) const;
   Task<> make_topic(const DeclaredAggregate& aggregate, std::string key);
   Task<> create_topic(const DeclaredAggregate& aggregate, std::string key);
+  void tell_not_made(std::string_view topic, std::string_view reason);
   void erase_orphans();
   Call<AggregateAnswer> send(const DeclaredAggregate& aggregate, const Place& placed,
                              std::string_view key, std::unique_ptr<Message> body);
@@ -77,7 +78,8 @@ class AggregateRouter final : public Aggregates {
   std::vector<std::unique_ptr<DeclaredAggregate>> declared_;
   std::vector<std::unique_ptr<AggregateShard>> shards_;
   std::atomic<std::uint64_t> next_reply_{1};
-  Gate making_;  // topics
+  Gate making_;                             // topics
+  MonoTime quiet_until_ = MonoTime::min();  // about topics that cannot be made; [control thread]
 };
 
 }  // namespace millrace::kernel

@@ -17,6 +17,9 @@ constexpr Duration reload_longest = std::chrono::seconds(30);
 constexpr std::uint64_t load_step_bytes = 4UL << 20;
 // How long a load may hold its shard at a time.
 constexpr Duration turn_max = std::chrono::milliseconds(2);
+// A load takes some milliseconds, mostly, and whoever has made the topic by asking gets the answer.
+constexpr Duration load_wait_max = std::chrono::seconds(5);
+constexpr std::size_t calls_waiting_max = 100;
 // What takes less to replay is not worth a snapshot at the end.
 constexpr std::uint64_t closing_events_min = 1000;
 
@@ -28,10 +31,12 @@ Task<> yield_turn(Shard& shard) {
 
 }  // namespace
 
-AggregateRunner::AggregateRunner(AggregateHost& host, AggregateFactory& factory, ShardState& shard,
+AggregateRunner::AggregateRunner(AggregateHost& host, AggregateFactory& factory,
+                                 CompressionId compression, ShardState& shard,
                                  std::shared_ptr<Partition> partition, std::optional<Uuid> beside)
     : host_(host),
       factory_(factory),
+      compression_(compression),
       shard_(shard),
       partition_(std::move(partition)),
       beside_(beside),
@@ -60,19 +65,51 @@ bool AggregateRunner::refuse(Asker& asker) const {
   return true;
 }
 
+bool AggregateRunner::may_wait() const {
+  return state_ == State::loading && !patience_over_ && waiting_.size() < calls_waiting_max;
+}
+
+void AggregateRunner::wait(Waiting call) {
+  waiting_.push_back(std::move(call));
+  if (patience_ != TimerId::none) return;
+  patience_ = host_.shard.schedule(host_.shard.now() + load_wait_max, [this] {
+    patience_ = TimerId::none;
+    patience_over_ = true;
+    wait_no_more();
+  });
+}
+
+// As the state is now they are made, or refused.
+void AggregateRunner::wait_no_more() {
+  host_.shard.unschedule(std::exchange(patience_, TimerId::none));
+  for (auto& call : std::exchange(waiting_, {})) {
+    if (call.asker.is_abandoned(host_.shard)) continue;
+    if (call.reply_to) {
+      command(call.key, std::move(call.body), *call.reply_to, std::move(call.asker));
+    } else {
+      query(call.key, std::move(call.body), std::move(call.asker));
+    }
+  }
+}
+
 void AggregateRunner::command(std::string_view key, std::unique_ptr<Message> body, ReplyTo reply_to,
                               Asker asker) {
+  if (may_wait()) return wait({std::string(key), std::move(body), reply_to, std::move(asker)});
   if (refuse(asker)) return;
   instance_->command(key, std::move(body), reply_to, std::move(asker));
 }
 
 void AggregateRunner::query(std::string_view key, std::unique_ptr<Message> question, Asker asker) {
+  if (may_wait()) {
+    return wait({std::string(key), std::move(question), std::nullopt, std::move(asker)});
+  }
   if (refuse(asker)) return;
   instance_->query(key, std::move(question), std::move(asker));
 }
 
 void AggregateRunner::release(ReplyTo reply_to) noexcept {
-  if (instance_) instance_->release(reply_to);
+  if (instance_) return instance_->release(reply_to);
+  std::erase_if(waiting_, [reply_to](const Waiting& call) { return call.reply_to == reply_to; });
 }
 
 void AggregateRunner::cluster_changed() {
@@ -91,6 +128,7 @@ void AggregateRunner::end() {
   state_ = State::ended;
   scope_.cancel();
   drop(ErrorCode::not_coordinator, "its partition is not here any more");
+  wait_no_more();
 }
 
 Task<> AggregateRunner::close() {
@@ -115,6 +153,7 @@ void AggregateRunner::load_later(const Error& why) {
   state_ = State::failed;
   why_not_ = "it has failed, and is loaded again soon: " + why.detail;
   drop(ErrorCode::coordinator_not_available, why_not_);
+  wait_no_more();
   auto again = [](std::shared_ptr<AggregateRunner> self, Duration wait) -> Task<> {
     MR_CO_CHECK(co_await sleep(wait));
     self->start();
@@ -132,6 +171,8 @@ Task<> AggregateRunner::load(std::shared_ptr<AggregateRunner> self) {
   if (loaded) {
     auto joined = co_await shard_.joined();
     auto complete = joined ? co_await replay(**loaded) : Result<>(joined.error());
+    // What another replica may not have, another leader would not know of.
+    if (complete) complete = co_await partition_->reached((*loaded)->applied());
     if (!complete) {
       (*loaded)->drop(ErrorCode::coordinator_not_available, complete.error().detail);
       loaded = std::move(complete).error();
@@ -159,6 +200,7 @@ Task<> AggregateRunner::load(std::shared_ptr<AggregateRunner> self) {
                                              {"events", instance_->events_since_snapshot()},
                                              {"ms", took.count()}});
   backoff_ = Backoff(reload_first, reload_longest);
+  wait_no_more();
   co_return {};
 }
 
@@ -187,7 +229,7 @@ Result<AggregateRunner::Instance> AggregateRunner::make() {
     auto made = factory_.make(subject_);
     if (!made) return Error{Errc::internal, "its factory makes nothing"};
     return std::make_shared<AggregateInstance>(host_, static_cast<AggregateOwner&>(*this),
-                                               partition_, subject_, std::move(made));
+                                               partition_, subject_, std::move(made), compression_);
   } catch (const std::exception& e) {
     return Error{Errc::internal, std::string("its factory has thrown: ") + e.what()};
   } catch (...) {

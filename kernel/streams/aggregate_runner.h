@@ -2,7 +2,9 @@
 // and the events behind it; loaded anew when it fails; dropped with the partition.
 #pragma once
 
+#include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,13 +20,15 @@ class AggregateRunner final : public std::enable_shared_from_this<AggregateRunne
   enum class State { loading, serving, failed, ended };
 
   /// `beside`: the id of the user's topic, where it lives beside one of its partitions.
-  AggregateRunner(AggregateHost& host, AggregateFactory& factory, ShardState& shard,
-                  std::shared_ptr<Partition> partition, std::optional<Uuid> beside);
+  AggregateRunner(AggregateHost& host, AggregateFactory& factory, CompressionId compression,
+                  ShardState& shard, std::shared_ptr<Partition> partition,
+                  std::optional<Uuid> beside);
 
   /// Begins the first load.
   void start();
 
-  /// Refused while it does not serve. Commands are decided in the order of these calls.
+  /// Commands are decided in the order of these calls. Those that come during the first load wait
+  /// for its end, for a while; refused while it does not serve.
   void command(std::string_view key, std::unique_ptr<Message> body, ReplyTo reply_to, Asker asker);
   void query(std::string_view key, std::unique_ptr<Message> question, Asker asker);
   void release(ReplyTo reply_to) noexcept;
@@ -52,7 +56,17 @@ class AggregateRunner final : public std::enable_shared_from_this<AggregateRunne
   Result<Instance> make();
   Task<> replay(AggregateInstance& instance);
   void load_later(const Error& why);
+  struct Waiting {
+    std::string key;
+    std::unique_ptr<Message> body;
+    std::optional<ReplyTo> reply_to;  // of a command
+    Asker asker;
+  };
+
   bool refuse(Asker& asker) const;
+  bool may_wait() const;
+  void wait(Waiting call);
+  void wait_no_more();
   void drop(ErrorCode error, std::string_view detail);
 
   Task<> store_snapshot(std::shared_ptr<AggregateRunner> self, Offset at, Buffer file);
@@ -60,6 +74,7 @@ class AggregateRunner final : public std::enable_shared_from_this<AggregateRunne
 
   AggregateHost& host_;
   AggregateFactory& factory_;
+  const CompressionId compression_;  // of its events
   ShardState& shard_;
   std::shared_ptr<Partition> partition_;
   const std::optional<Uuid> beside_;
@@ -68,6 +83,9 @@ class AggregateRunner final : public std::enable_shared_from_this<AggregateRunne
   std::string why_not_;  // it is not loaded
   Instance instance_;
   Backoff backoff_;
+  std::deque<Waiting> waiting_;  // for the end of the first load
+  TimerId patience_ = TimerId::none;
+  bool patience_over_ = false;
   bool snapshotting_ = false;
   CancelScope scope_;  // of loads
 };

@@ -27,7 +27,9 @@ void AggregateShard::open() {
   open_ = true;
   told_ = view_.version();
   state_.observe(*this);
-  for (const auto& partition : state_.all()) opened(partition);
+  for (const auto& partition : state_.all()) {
+    if (partition->leading()) leads(partition);
+  }
 }
 
 Task<> AggregateShard::close() {
@@ -75,7 +77,7 @@ const DeclaredAggregate* AggregateShard::of_topic(std::string_view topic) const 
   return found == declared_.end() ? nullptr : found->get();
 }
 
-void AggregateShard::opened(const std::shared_ptr<Partition>& partition) {
+void AggregateShard::leads(const std::shared_ptr<Partition>& partition) {
   const auto& topic = partition->id().topic;
   const auto* aggregate = of_topic(topic);
   if (!aggregate) return;
@@ -86,8 +88,9 @@ void AggregateShard::opened(const std::shared_ptr<Partition>& partition) {
   auto& runners = runners_[aggregate->number][topic];
   const auto at = static_cast<std::size_t>(partition->id().partition);
   if (runners.size() <= at) runners.resize(at + 1);
-  runners[at] =
-      std::make_shared<AggregateRunner>(host_, aggregate->factory, state_, partition, beside);
+  if (runners[at]) return;  // it led before
+  runners[at] = std::make_shared<AggregateRunner>(host_, aggregate->factory, aggregate->compression,
+                                                  state_, partition, beside);
   runners[at]->start();
 }
 

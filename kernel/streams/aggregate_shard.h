@@ -23,11 +23,13 @@ struct DeclaredAggregate {
   AggregateDeclaration declaration;
   std::string plugin;
   std::size_t number = 0;  ///< among all
+  /// What its events are compressed with.
+  CompressionId compression = CompressionId::none;
   /// Where it lives beside partitions of users: what the names of its logs begin with.
   std::string family;
 };
 
-/// Makes a runner for each partition that is opened, and ends it with the partition.  [its shard]
+/// Makes a runner for each partition that is led here, and ends it with that.  [its shard]
 class AggregateShard final : private ShardObserver {
  public:
   using Declared = std::vector<std::unique_ptr<DeclaredAggregate>>;
@@ -51,7 +53,7 @@ class AggregateShard final : private ShardObserver {
 
  private:
   // ShardObserver
-  void opened(const std::shared_ptr<Partition>& partition) override;
+  void leads(const std::shared_ptr<Partition>& partition) override;
   void gone(const TopicPartition& id) override;
   void published() override;
 

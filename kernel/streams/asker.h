@@ -40,6 +40,10 @@ class Asker {
     answer(here, AggregateAnswer{error, std::move(detail), nullptr});
   }
   bool is_home(const Shard& here) const noexcept { return home_ == &here; }
+  /// The waiter has given up, as far as that can be seen from `here`.
+  bool is_abandoned(const Shard& here) const noexcept {
+    return is_home(here) && resolver_.abandoned();
+  }
   /// Runs `job` when the waiter gives up.  [home shard]
   void on_abandoned(Job job) { resolver_.on_abandoned(std::move(job)); }
 

@@ -9,9 +9,6 @@ namespace millrace::kernel {
 
 namespace {
 
-// The most that one batch may grow to: nobody but the broker writes here, and it writes less.
-constexpr std::size_t records_bytes_max = 128UL << 20;
-
 Error at_offset(const EntryHead& head, Error error) {
   error.detail = "offset " + std::to_string(head.offset.value) + ": " + error.detail;
   return error;

@@ -15,6 +15,9 @@
 
 namespace millrace::kernel {
 
+/// The most that one batch may grow to: nobody but the broker writes here, and it writes less.
+inline constexpr std::size_t records_bytes_max = 128UL << 20;
+
 struct ReplayBatch {
   /// Of formats V0 and V1 only the magic; their messages are in `legacy`.
   BatchHeader header;
