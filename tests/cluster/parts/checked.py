@@ -15,11 +15,12 @@ class Checked:
     """Use as a context manager around what is done to the cluster; `verdict()` inside it, once the
     cluster is as it shall be, checks everything that was seen."""
 
-    def __init__(self, cluster: Cluster, topic: str, *, replicas: int = 3, **configs: object):
+    def __init__(self, cluster: Cluster, topic: str, *, replicas: int = 3, is_made: bool = False):
         self.cluster = cluster
         self.topic = topic
         self.history = History()
-        cluster.create(topic, PARTITIONS, replicas, **configs)
+        if not is_made:
+            cluster.create(topic, PARTITIONS, replicas)
         self.load = Load(cluster.addresses, topic, self.history)
         self._running = ExitStack()
 

@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from harness.broker import Millrace
 from harness.zookeeper import ZooKeeper, ensemble
 
+from parts.load import consumer_of
 from parts.waiting import until
 
 SESSION_MS = 2000
@@ -195,6 +196,20 @@ class Cluster:
     def delete(self, topic: str) -> None:
         admin = self.admin()
         admin.delete_topics([topic], operation_timeout=30)[topic].result(60)
+
+    def trim(self, topic: str, partition: int) -> None:
+        """All that all replicas have is deleted."""
+        all_of_it = ck.TopicPartition(topic, partition, ck.OFFSET_END)
+        admin = self.admin()
+        admin.delete_records([all_of_it], request_timeout=30)[all_of_it].result(60)
+
+    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
+        """Where the partition's log begins, and where it ends for readers."""
+        consumer = consumer_of(self.addresses)
+        try:
+            return consumer.get_watermark_offsets(ck.TopicPartition(topic, partition), timeout=30)
+        finally:
+            consumer.close()
 
     def states(self, topic: str) -> dict[int, PartitionState]:
         told = self.metadata(topic)

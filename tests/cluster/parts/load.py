@@ -2,6 +2,7 @@
 for everything that decides whether a message is lost; and readers that follow it."""
 
 import threading
+import time
 
 import confluent_kafka as ck
 
@@ -25,6 +26,7 @@ class Load:
         self.history = history
         self.errors: list[str] = []
         """Of messages that the client gave up."""
+        self.acknowledged_at: list[float] = []
         self._news = threading.Condition()
         self._ending = threading.Event()
         self._producer = ck.Producer(
@@ -66,6 +68,12 @@ class Load:
         left = self._producer.flush(MESSAGE_SECONDS_MAX)
         assert left == 0 and not self.errors, f"{left} not answered; {self.errors[:3]}"
 
+    def longest_gap(self) -> float:
+        """The longest time, in seconds, in which nothing was acknowledged."""
+        with self._news:
+            times = list(self.acknowledged_at)
+        return max((b - a for a, b in zip(times, times[1:])), default=0.0)
+
     def _run(self) -> None:
         number = 0
         while not self._ending.is_set():
@@ -99,6 +107,7 @@ class Load:
                 self.history.acknowledged.append(
                     Acknowledged(number, message.partition(), message.offset())
                 )
+                self.acknowledged_at.append(time.monotonic())
                 self._news.notify_all()
 
         return note
