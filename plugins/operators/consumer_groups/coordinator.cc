@@ -14,6 +14,8 @@ namespace {
 
 using Type = Membership::Type;
 
+/// To who speaks to groups as to any aggregate.
+constexpr std::string_view not_ours = "groups take requests of the protocol alone";
 constexpr std::string_view retention_timer = "retention";
 constexpr std::string_view deletion_timer = "deletion";
 constexpr Duration next_batch_after = std::chrono::milliseconds(10);
@@ -54,21 +56,37 @@ Group& Coordinator::find_or_make(std::string_view id) {
 
 void Coordinator::drop_if_gone(std::string_view id) {
   const auto found = groups_.find(id);
-  if (found == groups_.end()) return;
+  if (found != groups_.end()) static_cast<void>(drop_if_gone(found));
+}
+
+bool Coordinator::drop_if_gone(Groups::iterator found) {
   auto& group = found->second;
   if (group.members && group.members->gone()) group.members.reset();
-  if (!group.members && group.offsets.empty()) groups_.erase(found);
+  if (group.members || !group.offsets.empty()) return false;
+  monitor_.forget(group);
+  groups_.erase(found);
+  return true;
+}
+
+void Coordinator::settle(std::string_view id, Turn& turn) {
+  const auto found = groups_.find(id);
+  if (found == groups_.end() || drop_if_gone(found)) return;
+  // One of the consumer protocol is what its records say: see evolve_membership().
+  if (!found->second.is(Type::consumer)) monitor_.count(found->second, turn.wall());
+}
+
+Coordinator::~Coordinator() {
+  for (auto& [id, group] : groups_) monitor_.forget(group);
 }
 
 void Coordinator::decide(Command& command, Context& context) {
-  Turn turn{context, settings_.at(context)};
+  auto turn = turn_in(context);
   auto* ask = dynamic_cast<Ask*>(&command.body);
-  if (ask == nullptr) {  // from outside, where nobody knows these types
-    return context.refuse(command.reply_to, ErrorCode::invalid_request,
-                          "groups take requests of the protocol alone");
+  if (ask == nullptr) {
+    return context.refuse(command.reply_to, ErrorCode::invalid_request, std::string(not_ours));
   }
   std::visit([&](auto& body) { on(body, command.key, command.reply_to, turn); }, ask->body);
-  drop_if_gone(command.key);
+  settle(command.key, turn);
 }
 
 // ---- members ----
@@ -77,6 +95,12 @@ void Coordinator::on(Join& ask, std::string_view key, ReplyTo to, Turn& turn) {
   if (ask.request.session_timeout < turn.settings.session_timeout_min ||
       ask.request.session_timeout > turn.settings.session_timeout_max) {
     return turn.answer(to, JoinGroupAnswer{.error = ErrorCode::invalid_session_timeout,
+                                           .member_id = std::move(ask.request.member_id)});
+  }
+  if (const auto bytes = member_bytes(ask); bytes > turn.settings.message_bytes_max) {
+    turn.monitor.too_large(key, "what it says of itself fits no record", bytes,
+                           turn.settings.message_bytes_max, turn.now());
+    return turn.answer(to, JoinGroupAnswer{.error = ErrorCode::invalid_request,
                                            .member_id = std::move(ask.request.member_id)});
   }
   auto* group = find(key);
@@ -178,7 +202,9 @@ void Coordinator::on(Remove& /*ask*/, std::string_view key, ReplyTo to, Turn& tu
 
 Result<std::unique_ptr<Message>> Coordinator::query(std::string_view /*key*/,
                                                     const Message& question) const {
-  const auto& filter = dynamic_cast<const ListQuestion&>(question).filter;
+  const auto* listing = dynamic_cast<const ListQuestion*>(&question);
+  if (listing == nullptr) return Error{Errc::invalid_argument, std::string(not_ours)};
+  const auto& filter = listing->filter;
   GroupsListed out;
   for (const auto& [id, group] : groups_) {
     const auto* members = group.members.get();
@@ -226,6 +252,7 @@ Result<> Coordinator::evolve_membership(RecordKind kind, const RecordView& event
   }
   // A tombstone of the other type ends what is no more: the group has moved between the protocols.
   if (group.is(type)) MR_CHECK(group.members->evolve(kind, *event.key, event.value, info));
+  if (!info.replay) monitor_.count(group, info.time);  // else at the end of the load
   drop_if_gone(id);
   return {};
 }
@@ -240,6 +267,7 @@ Result<> Coordinator::evolve_offset(const RecordView& event, const EventInfo& in
     return {};
   }
   auto& group = find_or_make(record.group);
+  if (!info.replay) monitor_.committed();
   if (info.transactional) {
     group.offsets.put_pending(info.producer_id, record.topic, record.partition,
                               std::move(*record.committed));
@@ -248,6 +276,7 @@ Result<> Coordinator::evolve_offset(const RecordView& event, const EventInfo& in
   }
   topics_.count(record.topic,
                 group.offsets.put(record.topic, record.partition, std::move(*record.committed)));
+  if (!info.replay && !group.is(Type::consumer)) monitor_.count(group, info.time);
   return {};
 }
 
@@ -273,27 +302,28 @@ void Coordinator::end_transaction(std::int64_t producer_id, std::int16_t /*produ
 // ---- life ----
 
 void Coordinator::loaded(Context& context) {
-  Turn turn{context, settings_.at(context)};
+  auto turn = turn_in(context);
   for (auto& [id, group] : groups_) {
     if (group.members) group.members->loaded(turn);
+    monitor_.count(group, turn.wall());
   }
   look_for_deleted_topics(turn);
   context.set_timer(retention_timer, turn.settings.retention_check_interval);
 }
 
 void Coordinator::timer(std::string_view name, Context& context) {
-  Turn turn{context, settings_.at(context)};
+  auto turn = turn_in(context);
   if (name == retention_timer) return expire_offsets(turn);
   if (name == deletion_timer) return drop_deleted_topics(turn);
   const auto id = group_of_timer(name);
   auto* group = id ? find(*id) : nullptr;
   if (!group || !group->members) return;
   group->members->timer(turn);
-  drop_if_gone(*id);
+  settle(*id, turn);
 }
 
 void Coordinator::cluster_changed(Context& context) {
-  Turn turn{context, settings_.at(context)};
+  auto turn = turn_in(context);
   look_for_deleted_topics(turn);
   for (auto& [id, group] : groups_) {
     if (group.members) group.members->cluster_changed(turn);

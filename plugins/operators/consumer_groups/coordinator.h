@@ -13,6 +13,7 @@
 
 #include "group.h"
 #include "messages.h"
+#include "monitor.h"
 #include "retention.h"
 #include "settings.h"
 #include "topics_in_use.h"
@@ -22,6 +23,9 @@ namespace millrace::consumer_groups {
 
 class Coordinator final : public PartitionAggregate {
  public:
+  explicit Coordinator(Monitor& monitor) : monitor_(monitor) {}
+  ~Coordinator() override;
+
   void decide(Command& command, Context& context) override;
   Result<> evolve(const RecordView& event, const EventInfo& info) override;
   Result<std::unique_ptr<Message>> query(std::string_view key,
@@ -37,8 +41,14 @@ class Coordinator final : public PartitionAggregate {
  private:
   Group* find(std::string_view id);
   Group& find_or_make(std::string_view id);
+  using Groups = std::map<std::string, Group, std::less<>>;
+
+  Turn turn_in(Context& context) { return {context, settings_.at(context), monitor_}; }
   /// Forgets a group that neither a record nor a member needs.
   void drop_if_gone(std::string_view id);
+  bool drop_if_gone(Groups::iterator found);
+  /// The same after a call that may have changed the group, which is counted.
+  void settle(std::string_view id, Turn& turn);
 
   // ---- one for each command ----
   void on(Join& ask, std::string_view key, ReplyTo to, Turn& turn);
@@ -62,7 +72,8 @@ class Coordinator final : public PartitionAggregate {
   void look_for_deleted_topics(Turn& turn);
   void drop_deleted_topics(Turn& turn);
 
-  std::map<std::string, Group, std::less<>> groups_;
+  Monitor& monitor_;
+  Groups groups_;
   TopicsInUse topics_;
   /// Groups with offsets of a transaction that has not ended, by producer id.
   std::map<std::int64_t, std::set<std::string>> open_transactions_;

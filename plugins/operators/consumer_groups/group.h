@@ -2,6 +2,7 @@
 // members speak one of two protocols, and each of these is a Membership.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@ class Membership {
   virtual Type type() const noexcept = 0;
   virtual std::string_view protocol_type() const noexcept = 0;  ///< "consumer"
   virtual std::string_view state() const noexcept = 0;          ///< "Stable"
+  virtual std::size_t size() const noexcept = 0;                ///< members
   /// Nobody is in it: it may be removed, and its offsets may expire.
   virtual bool empty() const noexcept = 0;
   /// No record and no member needs it any more: the coordinator drops it.
@@ -68,12 +70,21 @@ class Membership {
   virtual void cluster_changed(Turn& /*turn*/) {}
 };
 
+/// What metrics say of a group now.
+struct Counted {
+  Membership::Type type = Membership::Type::classic;
+  std::string_view state;  ///< a literal; empty: it is not counted yet
+  std::size_t members = 0;
+  std::optional<Timestamp> rebalancing_since;
+};
+
 struct Group {
   explicit Group(std::string name) : id(std::move(name)) {}
 
   const std::string id;
   Offsets offsets;
   std::unique_ptr<Membership> members;  ///< none: nobody has ever joined, or all is forgotten
+  Counted counted;
 
   bool is(Membership::Type type) const noexcept { return members && members->type() == type; }
 };

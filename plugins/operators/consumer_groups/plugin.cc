@@ -6,6 +6,7 @@
 #include <millrace/system_plugin.h>
 
 #include "coordinator.h"
+#include "monitor.h"
 #include "service.h"
 
 namespace millrace::consumer_groups {
@@ -20,16 +21,24 @@ std::int64_t number(const Host& host, std::string_view setting, std::int64_t oth
 
 class Factory final : public AggregateFactory {
  public:
-  explicit Factory(AggregateDeclaration declared) : declared_(std::move(declared)) {}
+  Factory(AggregateDeclaration declared, Monitor& monitor)
+      : declared_(std::move(declared)), monitor_(monitor) {}
 
   AggregateDeclaration declaration() const override { return declared_; }
   std::unique_ptr<PartitionAggregate> make(const TopicPartition& /*partition*/) override {
-    return std::make_unique<Coordinator>();
+    return std::make_unique<Coordinator>(monitor_);
   }
 
  private:
   const AggregateDeclaration declared_;
+  Monitor& monitor_;
 };
+
+/// As the topic's own setting names it.
+std::string codec(const Host& host) {
+  const auto id = static_cast<CompressionId>(number(host, "offsets.topic.compression.codec", 0));
+  return std::string(id == CompressionId::none ? "producer" : name_of(id));
+}
 
 /// A topic under Kafka's name and with its settings, so that either broker can go on with it.
 AggregateDeclaration declaration(const Host& host) {
@@ -40,7 +49,7 @@ AggregateDeclaration declaration(const Host& host) {
       .replication_factor =
           static_cast<std::int16_t>(number(host, "offsets.topic.replication.factor", 3)),
       .settings = {{"cleanup.policy", "compact"},
-                   {"compression.type", "producer"},
+                   {"compression.type", codec(host)},
                    {"segment.bytes",
                     std::to_string(number(host, "offsets.topic.segment.bytes", 104'857'600))}},
   };
@@ -50,7 +59,8 @@ class ConsumerGroupsPlugin final : public Plugin, public ServiceProvider {
  public:
   Result<> start(Registrar& registrar, Host& host) override {
     service_.emplace(host.environment());
-    return registrar.add(std::make_unique<Factory>(declaration(host)));
+    monitor_.emplace(host.log(), host.metrics());
+    return registrar.add(std::make_unique<Factory>(declaration(host), *monitor_));
   }
 
   void* extension(std::string_view id) noexcept override {
@@ -69,6 +79,7 @@ class ConsumerGroupsPlugin final : public Plugin, public ServiceProvider {
   }
 
  private:
+  std::optional<Monitor> monitor_;
   std::optional<Service> service_;
 };
 

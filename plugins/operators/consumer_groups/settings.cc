@@ -38,6 +38,7 @@ Settings Settings::read(const Context& context) {
       .initial_rebalance_delay =
           span<milliseconds>(number("group.initial.rebalance.delay.ms", 3'000)),
       .members_max = static_cast<std::size_t>(number("group.max.size", 0x7fffffff)),
+      .message_bytes_max = static_cast<std::size_t>(number("message.max.bytes", 1'048'588)),
       .consumer = ConsumerSettings::read(context),
       .metadata_bytes_max = static_cast<std::size_t>(number("offset.metadata.max.bytes", 4'096)),
       .offsets_retention = span<minutes>(number("offsets.retention.minutes", 10'080)),

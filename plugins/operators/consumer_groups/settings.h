@@ -17,6 +17,8 @@ struct Settings {
   Duration session_timeout_max{};      ///< group.max.session.timeout.ms
   Duration initial_rebalance_delay{};  ///< group.initial.rebalance.delay.ms
   std::size_t members_max = 0;         ///< group.max.size
+  /// message.max.bytes: a group's record must fit the log, and so must what its members say.
+  std::size_t message_bytes_max = 0;
   ConsumerSettings consumer;
   // offsets
   std::size_t metadata_bytes_max = 0;   ///< offset.metadata.max.bytes

@@ -15,9 +15,12 @@
 
 namespace millrace::consumer_groups {
 
+class Monitor;
+
 struct Turn {
   Context& context;
   const Settings& settings;
+  Monitor& monitor;
   std::size_t emitted_bytes = 0;  ///< in this call, which becomes one batch
 
   MonoTime now() const noexcept { return context.now(); }

@@ -37,6 +37,7 @@ class ClassicGroup final : public Membership {
   Type type() const noexcept override { return Type::classic; }
   std::string_view protocol_type() const noexcept override { return protocol_type_; }
   std::string_view state() const noexcept override;
+  std::size_t size() const noexcept override { return roster_.size(); }
   bool empty() const noexcept override { return state_ == State::empty; }
   bool gone() const noexcept override;
 
@@ -70,6 +71,7 @@ class ClassicGroup final : public Membership {
  private:
   // ---- join.cc ----
   bool has_room_for(std::string_view member_id, const Turn& turn) const;
+  bool has_memory_for(const Join& ask, Turn& turn) const;
   bool speaks(const JoinGroupRequest& request) const;
   void join_as_new(Join& ask, ReplyTo to, Turn& turn);
   void join_again(Join& ask, ReplyTo to, Turn& turn);

@@ -1,6 +1,7 @@
 // JoinGroup: who may join, as whom, and whether that takes a rebalance.
 #include <utility>
 
+#include "../monitor.h"
 #include "classic_group.h"
 
 namespace millrace::consumer_groups {
@@ -9,6 +10,10 @@ namespace {
 /// How long somebody new is waited for in a rebalance: it cannot show that it lives, and the
 /// connection that it asked on may be gone. Kafka's, and no setting there either.
 constexpr Duration new_member_wait = std::chrono::minutes(5);
+
+/// What all members of a group may say of themselves, in records of the largest size. One record
+/// has their metadata of one protocol; they offer a few, and the record may be compressed.
+constexpr std::size_t group_records_max = 8;
 
 void refuse_join(ErrorCode error, std::string member_id, ReplyTo to, Turn& turn) {
   turn.answer(to, JoinGroupAnswer{.error = error, .member_id = std::move(member_id)});
@@ -36,6 +41,9 @@ void ClassicGroup::join(Join& ask, ReplyTo to, Turn& turn) {
     refuse_join(ErrorCode::group_max_size_reached, {}, to, turn);
     return complete_if_all_joined(turn);
   }
+  if (!has_memory_for(ask, turn)) {
+    return refuse_join(ErrorCode::group_max_size_reached, std::move(request.member_id), to, turn);
+  }
   if (!speaks(request)) {
     return refuse_join(ErrorCode::inconsistent_group_protocol, std::move(request.member_id), to,
                        turn);
@@ -55,6 +63,22 @@ bool ClassicGroup::has_room_for(std::string_view member_id, const Turn& turn) co
     case State::completing_rebalance:
     case State::stable: return known || roster_.size() < turn.settings.members_max;
   }
+  return false;
+}
+
+/// The leader is sent what all others say, and the group's record holds it.
+bool ClassicGroup::has_memory_for(const Join& ask, Turn& turn) const {
+  const auto& request = ask.request;
+  const auto* before = roster_.find(request.member_id);
+  if (before == nullptr && request.instance_id) {
+    const auto* holder = roster_.holder_of(*request.instance_id);
+    if (holder) before = roster_.find(*holder);
+  }
+  const auto bytes = roster_.bytes() - (before ? member_bytes(*before) : 0) + member_bytes(ask);
+  const auto bytes_max = group_records_max * turn.settings.message_bytes_max;
+  if (bytes <= bytes_max) return true;
+  turn.monitor.too_large(id_, "what the members of its group say of themselves is too much", bytes,
+                         bytes_max, turn.now());
   return false;
 }
 

@@ -41,6 +41,10 @@ struct Member {
   }
 };
 
+/// What a member makes its group keep, about.
+std::size_t member_bytes(const Join& ask);
+std::size_t member_bytes(const Member& member);
+
 /// The same protocols with the same metadata, in the same order.
 bool same_protocols(const std::vector<GroupProtocol>& a, const std::vector<GroupProtocol>& b);
 

@@ -6,6 +6,27 @@
 
 namespace millrace::consumer_groups {
 
+namespace {
+
+std::size_t bytes_of(const std::vector<GroupProtocol>& protocols,
+                     const std::optional<std::string>& instance_id, const ClientName& client) {
+  auto bytes = sizeof(Member) + client.id.size() + (instance_id ? instance_id->size() : 0);
+  for (const auto& protocol : protocols) {
+    bytes += sizeof protocol + protocol.name.size() + protocol.metadata.size();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::size_t member_bytes(const Join& ask) {
+  return bytes_of(ask.request.protocols, ask.request.instance_id, ask.client);
+}
+
+std::size_t member_bytes(const Member& member) {
+  return bytes_of(member.protocols, member.instance_id, member.client);
+}
+
 bool same_protocols(const std::vector<GroupProtocol>& a, const std::vector<GroupProtocol>& b) {
   return std::ranges::equal(a, b, [](const GroupProtocol& x, const GroupProtocol& y) {
     return x.name == y.name && std::ranges::equal(x.metadata.bytes(), y.metadata.bytes());
@@ -33,7 +54,7 @@ Member& Roster::add(Member member) {
   auto id = member.id;
   const auto [at, added] = members_.try_emplace(std::move(id), std::move(member));
   MR_ASSERT(added);
-  count_protocols(at->second, 1);
+  count_member(at->second, 1);
   return at->second;
 }
 
@@ -42,7 +63,7 @@ Member Roster::remove(std::string_view id) {
   MR_ASSERT(found != members_.end());
   auto member = std::move(found->second);
   members_.erase(found);
-  count_protocols(member, -1);
+  count_member(member, -1);
   if (member.joining != ReplyTo::nobody) --joining_;
   if (member.instance_id) {
     const auto instance = instances_.find(*member.instance_id);
@@ -52,9 +73,9 @@ Member Roster::remove(std::string_view id) {
 }
 
 void Roster::set_protocols(Member& member, std::vector<GroupProtocol> protocols) {
-  count_protocols(member, -1);
+  count_member(member, -1);
   member.protocols = std::move(protocols);
-  count_protocols(member, 1);
+  count_member(member, 1);
 }
 
 void Roster::set_joining(Member& member, ReplyTo to) {
@@ -96,7 +117,8 @@ Duration Roster::longest_rebalance_timeout() const {
   return longest;
 }
 
-void Roster::count_protocols(const Member& member, int by) {
+void Roster::count_member(const Member& member, int by) {
+  bytes_ += by > 0 ? member_bytes(member) : -member_bytes(member);
   std::set<std::string_view> counted;  // a name that is said twice counts once
   for (const auto& [name, metadata] : member.protocols) {
     if (!counted.insert(name).second) continue;

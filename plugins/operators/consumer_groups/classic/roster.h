@@ -33,6 +33,8 @@ class Roster {
   void set_joining(Member& member, ReplyTo to);
   /// Those that have rejoined in this rebalance.
   std::size_t joining() const noexcept { return joining_; }
+  /// member_bytes() of all.
+  std::size_t bytes() const noexcept { return bytes_; }
 
   /// Whether one of them is spoken by every member.
   bool any_spoken_by_all(const std::vector<GroupProtocol>& protocols) const;
@@ -45,12 +47,13 @@ class Roster {
   Members& unguarded() noexcept { return members_; }
 
  private:
-  void count_protocols(const Member& member, int by);
+  void count_member(const Member& member, int by);
 
   Members members_;
   std::map<std::string, std::string, std::less<>> instances_;
   std::map<std::string, std::size_t, std::less<>> speakers_;  // members by protocol
   std::size_t joining_ = 0;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace millrace::consumer_groups

@@ -27,6 +27,7 @@ class ConsumerMembership final : public Membership {
   Type type() const noexcept override { return Type::consumer; }
   std::string_view protocol_type() const noexcept override { return "consumer"; }
   std::string_view state() const noexcept override;
+  std::size_t size() const noexcept override { return group_.members().size(); }
   bool empty() const noexcept override { return group_.members().empty(); }
   /// A member whose records are on their way counts.
   bool gone() const noexcept override { return group_.forgotten() && liveness_.empty(); }

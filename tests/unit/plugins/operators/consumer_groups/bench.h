@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/testing/aggregate_driver.h>
+#include <millrace/testing/fake_host.h>
 
 #include "plugins/operators/consumer_groups/coordinator.h"
 #include "plugins/operators/consumer_groups/messages.h"
@@ -18,15 +19,21 @@ namespace millrace::consumer_groups::testing {
 
 using namespace std::chrono_literals;
 using millrace::testing::AggregateDriver;
+using millrace::testing::KeptLog;
+using millrace::testing::KeptMetrics;
 
 class Factory final : public AggregateFactory {
  public:
+  explicit Factory(Monitor& monitor) : monitor_(monitor) {}
   AggregateDeclaration declaration() const override {
     return {.name = "consumer_groups", .topic = "__consumer_offsets"};
   }
   std::unique_ptr<PartitionAggregate> make(const TopicPartition& /*partition*/) override {
-    return std::make_unique<Coordinator>();
+    return std::make_unique<Coordinator>(monitor_);
   }
+
+ private:
+  Monitor& monitor_;
 };
 
 /// The bytes of a consumer's subscription.
@@ -104,7 +111,10 @@ class Bench : public ::testing::Test {
   void sync_all(const std::vector<Client*>& clients);
   std::string state(const std::string& group = "g");
 
-  Factory factory;
+  KeptLog log;
+  KeptMetrics metrics;
+  Monitor monitor{Log(log, "groups"), metrics};
+  Factory factory{monitor};
   AggregateDriver driver;
   bool log_is_bad = false;  ///< the test has put something into it that cannot be loaded
 };

@@ -234,5 +234,54 @@ TEST_F(JoinTest, AGroupAboveANewLimitShrinksInARebalance) {
   EXPECT_EQ(end_join(b, joining_b).error, ErrorCode::none);
 }
 
+// ---- what members say of themselves ----
+
+GroupProtocol of_bytes(std::size_t bytes, const std::string& name = "range") {
+  return {name, Buffer::copy_of(std::string(bytes, 'x'))};
+}
+
+TEST_F(JoinTest, AMemberThatFitsNoRecordIsRefused) {
+  driver.set("message.max.bytes", "10000");
+  driver.advance(2s);
+  Client large{.protocols = {of_bytes(5'000), of_bytes(5'000, "sticky")}};
+  EXPECT_EQ(join_refused(large).error, ErrorCode::invalid_request);
+  EXPECT_TRUE(list().empty());
+  Client fits{.protocols = {of_bytes(4'000), of_bytes(4'000, "sticky")}};
+  make_stable({&fits});
+  ASSERT_EQ(log.lines().size(), 1U);
+  EXPECT_TRUE(log.contains("a member is refused; raise message.max.bytes"));
+  EXPECT_TRUE(log.contains("group=g"));
+}
+
+TEST_F(JoinTest, AGroupTakesNoMoreThanItCanKeep) {
+  driver.set("message.max.bytes", "10000");
+  driver.advance(2s);
+  std::vector<Client> clients(40, Client{.protocols = {of_bytes(4'000)}, .known_id = false});
+  std::vector<Client*> in;
+  std::vector<ReplyTo> joins;
+  for (auto& client : clients) {
+    const auto join = send_join(client);
+    if (waits(join)) {
+      in.push_back(&client);
+      joins.push_back(join);
+    } else {
+      EXPECT_EQ(taken<JoinGroupAnswer>(join).error, ErrorCode::group_max_size_reached);
+    }
+  }
+  EXPECT_EQ(in.size(), 18U);  // 8 records of 10,000 bytes
+  EXPECT_EQ(log.lines().size(), 1U);
+  driver.advance(10s);
+  for (std::size_t at = 0; at < in.size(); ++at) (void)end_join(*in[at], joins[at]);
+  // Those who are in may join again as large as they are, and no larger.
+  const auto again = send_join(*in[1]);
+  in[2]->protocols = {of_bytes(6'000), of_bytes(3'000, "sticky")};
+  EXPECT_EQ(taken<JoinGroupAnswer>(send_join(*in[2])).error, ErrorCode::group_max_size_reached);
+  EXPECT_TRUE(waits(again) || taken<JoinGroupAnswer>(again).error == ErrorCode::none);
+  // Whoever leaves makes room.
+  EXPECT_EQ(leave(*in[3]).error, ErrorCode::none);
+  Client next{.protocols = {of_bytes(4'000)}, .known_id = false};
+  EXPECT_TRUE(waits(send_join(next)));
+}
+
 }  // namespace
 }  // namespace millrace::consumer_groups::testing

@@ -279,5 +279,11 @@ TEST_F(TransactionalOffsetsTest, DoNotComeBackAfterTheyWereDeleted) {
   EXPECT_TRUE(list().empty());
 }
 
+// Kafka looks at no offset that is committed; clients do, before they send it.
+TEST_F(OffsetsTest, AnyOffsetIsKept) {
+  EXPECT_EQ(commit_error({.group = "tool"}, -5), ErrorCode::none);
+  EXPECT_EQ(offset_of("tool"), -5);
+}
+
 }  // namespace
 }  // namespace millrace::consumer_groups::testing

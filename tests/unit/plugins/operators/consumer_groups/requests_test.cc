@@ -175,5 +175,13 @@ TEST_F(RequestsTest, GroupsAreListedByStateAndType) {
   EXPECT_EQ(list({.states = {"Stable"}}).at(0).type, "classic");
 }
 
+TEST_F(RequestsTest, WhoAsksAsAnyAggregateIsAskedIsTurnedAway) {
+  const auto answer = driver.query("g", BytesMessage(Buffer()));
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, Errc::invalid_argument);
+  EXPECT_EQ(answer.error().detail, "groups take requests of the protocol alone");
+  EXPECT_EQ(driver.error(driver.send("g", "text")), ErrorCode::invalid_request);
+}
+
 }  // namespace
 }  // namespace millrace::consumer_groups::testing

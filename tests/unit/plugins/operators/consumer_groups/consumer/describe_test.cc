@@ -66,5 +66,36 @@ TEST_F(DescribeTest, AnEmptyGroupCanBeDeletedAndLeavesNothing) {
   EXPECT_THAT(driver.log(), IsEmpty()) << "every key has its tombstone";
 }
 
+TEST_F(DescribeTest, MetricsCountAGroupByItsState) {
+  const auto groups = [this](const std::string& state) {
+    return metrics.gauge("millrace_groups", "", {{"protocol", "consumer"}, {"state", state}})
+        .value();
+  };
+  const auto members = [this] {
+    return metrics.gauge("millrace_group_members", "", {{"protocol", "consumer"}}).value();
+  };
+  Consumer a{.id = "a"};
+  Consumer b{.id = "b"};
+  join(a);
+  settle(a);
+  EXPECT_EQ(groups("Stable"), 1);
+  EXPECT_EQ(members(), 1);
+  join(b);
+  EXPECT_EQ(groups("Reconciling"), 1);
+  EXPECT_EQ(groups("Stable"), 0);
+  converge({&a, &b});
+  EXPECT_EQ(groups("Stable"), 1);
+  EXPECT_EQ(members(), 2);
+  EXPECT_GE(
+      metrics.counter("millrace_group_rebalances_total", "", {{"protocol", "consumer"}}).value(),
+      1U);
+  leave(a);
+  leave(b);
+  EXPECT_EQ(groups("Empty"), 1);
+  EXPECT_EQ(members(), 0);
+  EXPECT_EQ(ask<GroupDeleted>("g", Remove{}).error, ErrorCode::none);
+  EXPECT_EQ(groups("Empty"), 0);
+}
+
 }  // namespace
 }  // namespace millrace::consumer_groups::testing
