@@ -1,6 +1,8 @@
 #include "kernel/cli/admin_client.h"
 
+#include <algorithm>
 #include <charconv>
+#include <optional>
 #include <vector>
 
 #include <boost/json/parse.hpp>
@@ -16,7 +18,21 @@ Error malformed(const std::string& address) {
   return {Errc::corrupt, address + " does not answer as the admin API does: is it transport http?"};
 }
 
-// The whole answer: the broker closes behind it.
+constexpr std::string_view head_end = "\r\n\r\n";
+
+// How long the answer is that begins so, once its head is there: a broker may keep the connection
+// for a while that it has answered on.
+std::optional<std::size_t> answer_bytes(std::string_view answer) {
+  constexpr std::string_view length = "\r\nContent-Length: ";
+  const auto body_at = answer.find(head_end);
+  if (body_at == std::string_view::npos) return std::nullopt;
+  const auto length_at = answer.substr(0, body_at).find(length);
+  if (length_at == std::string_view::npos) return std::nullopt;
+  std::size_t bytes = 0;
+  std::from_chars(answer.data() + length_at + length.size(), answer.data() + body_at, bytes);
+  return body_at + head_end.size() + std::min(bytes, answer_bytes_max);
+}
+
 Task<std::string> receive_all(Stream& stream) {
   std::string answer;
   std::vector<std::byte> space(receive_bytes);
@@ -24,6 +40,8 @@ Task<std::string> receive_all(Stream& stream) {
     MR_CO_TRY(const auto bytes, co_await stream.receive(space));
     if (bytes == 0) break;
     answer += as_text(Bytes(space).first(bytes));
+    const auto whole = answer_bytes(answer);
+    if (whole && answer.size() >= *whole) break;
   }
   co_return std::move(answer);
 }
@@ -69,13 +87,14 @@ Task<boost::json::object> ask_admin(Network& network, std::string address, std::
   MR_CO_TRY(const auto answer, co_await receive_all(*stream));
 
   constexpr std::string_view protocol = "HTTP/1.1 ";
-  const auto body_at = answer.find("\r\n\r\n");
+  const auto body_at = answer.find(head_end);
   if (!answer.starts_with(protocol) || body_at == std::string::npos) co_return malformed(address);
   unsigned status = 0;
   const auto* digits = answer.data() + protocol.size();
   std::from_chars(digits, answer.data() + body_at, status);
   boost::system::error_code failed;
-  auto value = boost::json::parse(std::string_view(answer).substr(body_at + 4), failed);
+  auto value =
+      boost::json::parse(std::string_view(answer).substr(body_at + head_end.size()), failed);
   if (failed || !value.is_object()) co_return malformed(address);
   auto& object = value.get_object();
   constexpr unsigned first_refusal = 400;
