@@ -32,13 +32,6 @@ constexpr std::uint64_t text_bytes_max = 1024;
 
 Error refused(std::string reason) { return {Errc::incompatible, std::move(reason)}; }
 
-/// The first bytes of a file for people: 'MZ..' or '#!/b'.
-std::string readable(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) text += c >= ' ' && c <= '~' ? c : '.';
-  return text;
-}
-
 template <class T>
 bool read_at(std::ifstream& file, std::uint64_t position, T& value) {
   file.clear();
@@ -112,9 +105,8 @@ Result<Elf64_Ehdr> check_file(const std::string& path) {
   const std::string_view found(start, static_cast<std::size_t>(file.gcount()));
   if (found != std::string_view(ELFMAG, SELFMAG)) {
     return refused(found.empty() ? "empty, not an ELF file; copy or install it again"
-                                 : concat("not an ELF file: starts with '", readable(found),
-                                          "', expected '.ELF'; a plugin is a shared object made "
-                                          "with millrace_add_plugin()"));
+                                 : "not an ELF file; a plugin is a shared object made with "
+                                   "millrace_add_plugin()");
   }
   Elf64_Ehdr header;
   if (!read_at(file, 0, header)) return truncated("the ELF header", sizeof header, size);

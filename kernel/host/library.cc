@@ -116,6 +116,10 @@ Result<> check_fields(const MillraceDescriptor& descriptor, const std::string& p
   return {};
 }
 
+std::string with_article(std::string_view noun) {
+  return concat(std::string_view("aeiou").contains(noun.front()) ? "an " : "a ", noun);
+}
+
 Result<> check_kind(const MillraceDescriptor& descriptor, const std::string& path,
                     std::string_view kind) {
   const std::string_view found = descriptor.kind;
@@ -126,7 +130,7 @@ Result<> check_kind(const MillraceDescriptor& descriptor, const std::string& pat
   }
   if (!kind.empty() && found != kind) {
     return refused(path,
-                   concat("a ", found, " plugin, expected a ", kind,
+                   concat(with_article(found), " plugin, expected ", with_article(kind),
                           " plugin; name it in the table of its kind and keep it in ", found, "/"));
   }
   if (const auto expected = revision_of_kind(found); descriptor.kind_revision != expected) {

@@ -77,8 +77,9 @@ TEST(LibraryTest, RefusesWhatIsNotElf) {
   const auto script = folder.write("script.so", "#!/bin/sh\necho hello\n");
   EXPECT_EQ(refusal_unmapped(script),
             script +
-                ": not an ELF file: starts with '#!/b', expected '.ELF'; a plugin is a shared "
-                "object made with millrace_add_plugin()");
+                ": not an ELF file; a plugin is a shared object made with "
+                "millrace_add_plugin()")
+      << "nothing of what is in it";
   const auto empty = folder.write("empty.so", "");
   EXPECT_EQ(refusal_unmapped(empty), empty + ": empty, not an ELF file; copy or install it again");
 }
@@ -252,6 +253,10 @@ TEST(LibraryTest, RefusesAnotherKindThanAskedFor) {
   EXPECT_EQ(refusal(path, "storage"),
             path +
                 ": a compression plugin, expected a storage plugin; name it in the table of its "
+                "kind and keep it in compression/");
+  EXPECT_EQ(refusal(path, "operators"),
+            path +
+                ": a compression plugin, expected an operators plugin; name it in the table of its "
                 "kind and keep it in compression/");
 }
 
