@@ -9,8 +9,9 @@ namespace millrace::kernel {
 
 namespace {
 
-// What an entry takes beside its key and value: the node, its hash, its place in the table.
-constexpr std::int64_t entry_bytes = 112;
+// What an entry takes beside its key and value: the node, its hash, its place in the table, and
+// that a quarter to a half of those is empty.
+constexpr std::int64_t entry_bytes = 128;
 
 std::int64_t size_of(std::string_view text) noexcept {
   return static_cast<std::int64_t>(text.size());
@@ -40,104 +41,101 @@ void KeyedStore::refund(std::int64_t bytes) noexcept {
 }
 
 std::optional<Bytes> KeyedStore::get(Bytes key) const {
-  const auto found = entries_.find(as_text(key));
-  if (found == entries_.end()) return std::nullopt;
-  return value_of(*found);
+  const auto* node = nodes_.find(as_text(key));
+  if (node == nullptr) return std::nullopt;
+  return value_of(*node);
 }
 
 // The first change of an entry by a record keeps what was there.
-void KeyedStore::save(Node& entry) {
-  if (entry.second.saved) return;
-  undo_.push_back({&entry, entry.second.value, entry.second.changed});
-  entry.second.saved = true;
-  if (entry.second.changed) return;
-  changed_.push_back(&entry);
-  entry.second.changed = true;
+void KeyedStore::save(Node& node) {
+  if (node.saved) return;
+  undo_.push_back({&node, node.value, node.changed});
+  node.saved = true;
+  if (node.changed) return;
+  changed_.push_back(&node);
+  node.changed = true;
 }
 
 void KeyedStore::put(Bytes key, Bytes value) {
   const auto text = as_text(value);
-  auto found = entries_.find(as_text(key));
-  if (found == entries_.end()) {
+  auto* node = nodes_.find(as_text(key));
+  if (node == nullptr) {
     charge(entry_bytes + size_of(as_text(key)) + size_of(text));
-    found = entries_.emplace(as_text(key), Entry{}).first;
-    save(*found);
-    found->second.value.emplace(text);
+    node = &nodes_.add(as_text(key));
+    save(*node);
+    node->value.emplace(text);
     ++size_;
     return;
   }
-  auto& entry = found->second;
-  charge(size_of(text) -
-         (entry.value ? size_of(*entry.value) : -entry_bytes - size_of(found->first)));
-  save(*found);
-  if (!entry.value) {
-    entry.value.emplace();
+  charge(size_of(text) - (node->value ? size_of(*node->value) : -entry_bytes - size_of(node->key)));
+  save(*node);
+  if (!node->value) {
+    node->value.emplace();
     ++size_;
   }
-  entry.value->assign(text);
+  node->value->assign(text);
 }
 
 void KeyedStore::erase(Bytes key) {
-  const auto found = entries_.find(as_text(key));
-  if (found == entries_.end() || !found->second.value) return;
-  save(*found);
-  refund(entry_bytes + size_of(found->first) + size_of(*found->second.value));
-  found->second.value.reset();
+  auto* node = nodes_.find(as_text(key));
+  if (node == nullptr || !node->value) return;
+  save(*node);
+  refund(entry_bytes + size_of(node->key) + size_of(*node->value));
+  node->value.reset();
   --size_;
 }
 
 void KeyedStore::for_each(const std::function<bool(Bytes key, Bytes value)>& each) const {
-  for (const auto& entry : entries_) {
-    const auto value = value_of(entry);
-    if (value && !each(as_bytes(entry.first), *value)) return;
-  }
+  nodes_.for_each([&each](const Node& node) {
+    const auto value = value_of(node);
+    return !value || each(as_bytes(node.key), *value);
+  });
 }
 
 void KeyedStore::keep() {
-  for (const auto& saved : undo_) saved.entry->second.saved = false;
+  for (const auto& saved : undo_) saved.node->saved = false;
   undo_.clear();
 }
 
 void KeyedStore::undo() {
   for (auto& [node, before, changed] : undo_ | std::views::reverse) {
-    auto& entry = node->second;
     const auto weight = [node](const std::optional<std::string>& value) {
-      return value ? entry_bytes + size_of(node->first) + size_of(*value) : 0;
+      return value ? entry_bytes + size_of(node->key) + size_of(*value) : 0;
     };
     // Taken back in full, also where that is beyond the limit for a moment.
-    const auto grown = weight(before) - weight(entry.value);
+    const auto grown = weight(before) - weight(node->value);
     memory_.give_back(-grown);
     bytes_ += grown;
     size_ += static_cast<std::size_t>(before.has_value());
-    size_ -= static_cast<std::size_t>(entry.value.has_value());
-    entry.value = std::move(before);
-    entry.saved = false;
-    entry.changed = changed;
+    size_ -= static_cast<std::size_t>(node->value.has_value());
+    node->value = std::move(before);
+    node->saved = false;
+    node->changed = changed;
     if (changed) continue;
     // In reverse: those that this record has added are at the end, in the same order.
     MR_ASSERT(changed_.back() == node);
     changed_.pop_back();
-    if (!entry.value) entries_.erase(node->first);
+    if (!node->value) nodes_.erase(*node);
   }
   undo_.clear();
 }
 
 // A million of them are read at a restart: no more than has to be done for each.
 void KeyedStore::restore(Bytes key, std::optional<Bytes> value) {
-  const auto found = entries_.find(as_text(key));
-  if (found != entries_.end()) {
-    const auto before = size_of(*found->second.value);
+  auto* node = nodes_.find(as_text(key));
+  if (node != nullptr) {
+    const auto before = size_of(*node->value);
     if (value) {
       charge(size_of(as_text(*value)) - before);
-      found->second.value->assign(as_text(*value));
+      node->value->assign(as_text(*value));
     } else {
-      refund(entry_bytes + size_of(found->first) + before);
-      entries_.erase(found);
+      refund(entry_bytes + size_of(node->key) + before);
+      nodes_.erase(*node);
       --size_;
     }
   } else if (value) {
     charge(entry_bytes + size_of(as_text(key)) + size_of(as_text(*value)));
-    entries_.emplace(as_text(key), as_text(*value));
+    nodes_.add(as_text(key)).value.emplace(as_text(*value));
     ++size_;
   }
 }

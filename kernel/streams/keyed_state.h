@@ -10,11 +10,12 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <millrace/operator.h>
+
+#include "kernel/streams/key_table.h"
 
 namespace millrace::kernel {
 
@@ -69,17 +70,16 @@ class KeyedStore final : public KeyedState {
   /// Keys that the record has changed, with the value before; until keep() or undo().
   template <class F>
   void for_each_undoable(F each) const {
-    for (const auto& saved : undo_)
-      each(saved.entry->first, saved.before, saved.entry->second.value);
+    for (const auto& saved : undo_) each(saved.node->key, saved.before, saved.node->value);
   }
 
   /// Calls each(key, value) for what has changed since the last call; no value: erased.
   template <class F>
   void take_changes(F each) {
-    for (auto* entry : changed_) {
-      entry->second.changed = false;
-      each(as_bytes(entry->first), value_of(*entry));
-      if (!entry->second.value) entries_.erase(entry->first);
+    for (auto* node : changed_) {
+      node->changed = false;
+      each(as_bytes(node->key), value_of(*node));
+      if (!node->value) nodes_.erase(*node);
     }
     changed_.clear();
   }
@@ -90,39 +90,30 @@ class KeyedStore final : public KeyedState {
   void restore(Bytes key, std::optional<Bytes> value);
 
  private:
-  struct Entry {
-    Entry() = default;
-    explicit Entry(std::string_view text) : value(text) {}
+  struct Node {
+    explicit Node(std::string_view of) : key(of) {}
 
+    const std::string key;
     std::optional<std::string> value;  // none: erased, and not committed yet
     bool changed = false;              // since the last commit
     bool saved = false;                // stands in undo_
   };
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const noexcept {
-      return std::hash<std::string_view>{}(text);
-    }
-  };
-  // Its nodes stay where they are.
-  using Entries = std::unordered_map<std::string, Entry, Hash, std::equal_to<>>;
-  using Node = Entries::value_type;
   struct Saved {
-    Node* entry;
+    Node* node;
     std::optional<std::string> before;
     bool changed;
   };
 
-  static std::optional<Bytes> value_of(const Node& entry) {
-    if (!entry.second.value) return std::nullopt;
-    return as_bytes(*entry.second.value);
+  static std::optional<Bytes> value_of(const Node& node) {
+    if (!node.value) return std::nullopt;
+    return as_bytes(*node.value);
   }
   void charge(std::int64_t bytes);
   void refund(std::int64_t bytes) noexcept;
-  void save(Node& entry);
+  void save(Node& node);
 
   StreamMemory& memory_;
-  Entries entries_;
+  KeyTable<Node> nodes_;
   std::vector<Node*> changed_;
   std::vector<Saved> undo_;
   std::size_t size_ = 0;
