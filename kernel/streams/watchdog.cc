@@ -1,5 +1,6 @@
 #include "kernel/streams/watchdog.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace millrace::kernel {
@@ -20,7 +21,14 @@ Watch::Watch(Environment& environment, Shard& home, const Duration& limit, Job g
       give_up_(std::move(give_up)) {}
 
 void Watch::start() {
-  home_.schedule(home_.now() + look_interval, [self = shared_from_this()] { self->look(); });
+  look_at_ = home_.now() + look_interval;
+  home_.schedule(look_at_, [self = shared_from_this()] { self->look(); });
+}
+
+// Nobody was on a processor between when we should have been called and now.
+void Watch::forgive(MonoTime now) {
+  if (!begun_ || now - look_at_ < look_interval) return;
+  *begun_ += now - std::max(look_at_, *begun_);
 }
 
 void Watch::look() {
@@ -28,7 +36,9 @@ void Watch::look() {
   {
     const std::lock_guard lock(mutex_);
     if (dropped_) return;
-    const auto ran = begun_ ? home_.now() - *begun_ : Duration::zero();
+    const auto now = home_.now();
+    forgive(now);
+    const auto ran = begun_ ? now - *begun_ : Duration::zero();
     if (ran > slow_after && !lent_) {
       lent_ = true;
       pool_.lend();

@@ -1,6 +1,7 @@
 // Runs code that may not come back: on a worker, watched from the shard that waits. What is slow
 // gets another thread started in its place, so that others do not wait for it; what takes too long
-// is given up: whoever waits is told, and a result that comes late is dropped.
+// is given up: whoever waits is told, and a result that comes late is dropped. A time in which the
+// watchdog itself did not run (the process was stopped, its machine paused) counts for nobody.
 #pragma once
 
 #include <memory>
@@ -35,6 +36,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
 
  private:
   void look();
+  void forgive(MonoTime now);
 
   BlockingPool& pool_;
   const Clock& clock_;
@@ -43,6 +45,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
   Job give_up_;
   std::mutex mutex_;
   std::optional<MonoTime> begun_;  // guarded by mutex_, as are the others
+  MonoTime look_at_;               // when the next look is due
   bool lent_ = false;
   bool dropped_ = false;
 };
