@@ -1,4 +1,4 @@
-// millrace stream list|describe|start|stop|replace: over the admin API.
+// millrace stream list|describe|start|stop|delete|replace: over the admin API.
 #include <filesystem>
 #include <iostream>
 
@@ -19,6 +19,8 @@ struct StreamVerb {
   std::string name;
   std::string step;
   std::string file;
+  bool skip = false;
+  bool keep_state = false;
 };
 
 /// A member as it is shown; "?" where there is none.
@@ -104,28 +106,73 @@ Task<> describe(Environment& environment, const Context& context, const StreamVe
   co_return {};
 }
 
-Task<> change(Environment& environment, const Context& context, const StreamVerb& verb,
-              std::string how, std::string done) {
+/// What is asked for, and what is said when it is done.
+struct Change {
+  std::string method;
+  std::string path;
   json::object body;
-  if (how == "replace") {
-    // The broker's working folder may be another.
-    body = {{"step", verb.step}, {"file", std::filesystem::absolute(verb.file).string()}};
-  }
-  auto asking = ask_admin(environment.network(), verb.admin, "POST", path_of(verb) + "/" + how,
-                          body.empty() ? std::string() : json::serialize(body));
-  MR_CO_TRY(const auto answer, co_await std::move(asking));
-  if (context.output == OutputFormat::json) {
-    print_json(answer);
-  } else {
-    std::cout << verb.name << ' ' << done << '\n';
-  }
+};
+
+Task<json::object> change(Environment& environment, const Context& context, const StreamVerb& verb,
+                          Change wanted) {
+  auto asking =
+      ask_admin(environment.network(), verb.admin, std::move(wanted.method), std::move(wanted.path),
+                wanted.body.empty() ? std::string() : json::serialize(wanted.body));
+  MR_CO_TRY(auto answer, co_await std::move(asking));
+  if (context.output == OutputFormat::json) print_json(answer);
+  co_return std::move(answer);
+}
+
+void say(const Context& context, const std::string& text) {
+  if (context.output != OutputFormat::json) std::cout << text << '\n';
+}
+
+Task<> start(Environment& environment, const Context& context, const StreamVerb& verb) {
+  json::object body;
+  if (verb.skip) body = {{"skip", true}};
+  MR_CO_CHECK(co_await change(environment, context, verb,
+                              {"POST", path_of(verb) + "/start", std::move(body)}));
+  say(context,
+      verb.name + (verb.skip ? " starts behind the record that it has failed on" : " starts"));
+  co_return {};
+}
+
+Task<> stop(Environment& environment, const Context& context, const StreamVerb& verb) {
+  MR_CO_CHECK(co_await change(environment, context, verb, {"POST", path_of(verb) + "/stop", {}}));
+  say(context, verb.name + " has stopped");
+  co_return {};
+}
+
+Task<> remove(Environment& environment, const Context& context, const StreamVerb& verb) {
+  json::object body;
+  if (verb.keep_state) body = {{"keep_state", true}};
+  MR_CO_CHECK(
+      co_await change(environment, context, verb, {"DELETE", path_of(verb), std::move(body)}));
+  say(context, verb.name + (verb.keep_state ? " is deleted; its state and positions stay"
+                                            : " is deleted, with its state and positions"));
+  co_return {};
+}
+
+Task<> replace(Environment& environment, const Context& context, const StreamVerb& verb) {
+  // The broker's working folder may be another.
+  const auto file = std::filesystem::absolute(verb.file).string();
+  Change wanted{"POST", path_of(verb) + "/replace", {{"step", verb.step}, {"file", file}}};
+  auto changing = change(environment, context, verb, std::move(wanted));
+  MR_CO_TRY(const auto answer, co_await std::move(changing));
+  const auto* kept = answer.if_contains("kept");
+  const bool until_restart = kept != nullptr && kept->is_bool() && !kept->get_bool();
+  say(context, "step " + verb.step + " of " + verb.name + " runs the operator of " + file +
+                   (until_restart ? " until the broker restarts: the configuration, which declares "
+                                    "the stream, names the operator of each start"
+                                  : ", also after a restart of the broker"));
   co_return {};
 }
 
 }  // namespace
 
 void add_stream_verb(CLI::App& app, Context& context, Action& action) {
-  auto* verb = app.add_subcommand("stream", "list, describe, start and stop streams");
+  auto* verb = app.add_subcommand(
+      "stream", "list, describe, start, stop and delete streams; replace operators");
   verb->require_subcommand(1);
   const auto chosen = std::make_shared<StreamVerb>();
   verb->add_option("--admin", chosen->admin, "where the broker's transport http listens")
@@ -140,25 +187,28 @@ void add_stream_verb(CLI::App& app, Context& context, Action& action) {
   };
   const auto named = [verb, chosen](const char* name, const char* help) {
     auto* sub = verb->add_subcommand(name, help);
-    sub->add_option("NAME", chosen->name, "the stream")->required();
+    sub->add_option("NAME", chosen->name, "the stream")
+        ->required()
+        ->check([](const std::string& text) {
+          return text.empty() ? std::string("the name of the stream is empty") : std::string();
+        });
     return sub;
   };
   does(verb->add_subcommand("list", "list the streams"), &list);
   does(named("describe", "show a stream's steps, tasks, positions and state"), &describe);
-  does(named("start", "start a stream that was stopped, or has failed"),
-       [](Environment& environment, const Context& with, const StreamVerb& what) {
-         return change(environment, with, what, "start", "starts");
-       });
-  does(named("stop", "stop a stream, also over restarts of the broker"),
-       [](Environment& environment, const Context& with, const StreamVerb& what) {
-         return change(environment, with, what, "stop", "has stopped");
-       });
-  auto* replace = named("replace", "let a step go on as the operator of another plugin file");
-  replace->add_option("STEP", chosen->step, "the step's name")->required();
-  replace->add_option("PLUGIN_FILE", chosen->file, "on the broker's machine")->required();
-  does(replace, [](Environment& environment, const Context& with, const StreamVerb& what) {
-    return change(environment, with, what, "replace", "goes on with " + what.file);
-  });
+  auto* starting = named("start", "start a stream that was stopped, or has failed");
+  starting->add_flag("--skip", chosen->skip, "pass over the record that the stream has failed on");
+  does(starting, &start);
+  does(named("stop", "stop a stream, also over restarts of the broker"), &stop);
+  auto* removing =
+      named("delete", "delete a stream that was declared over the admin API, and its state");
+  removing->add_flag("--keep-state", chosen->keep_state,
+                     "a stream of this name that is made later goes on from there");
+  does(removing, &remove);
+  auto* replacing = named("replace", "let a step go on as the operator of another plugin file");
+  replacing->add_option("STEP", chosen->step, "the step's name")->required();
+  replacing->add_option("PLUGIN_FILE", chosen->file, "on the broker's machine")->required();
+  does(replacing, &replace);
 }
 
 }  // namespace millrace::kernel::cli

@@ -28,6 +28,24 @@ bool is_name(std::string_view name, std::size_t size_max) {
          });
 }
 
+// In which the broker keeps what is not for users.
+bool is_of_broker(std::string_view topic) {
+  constexpr std::string_view topics[] = {"__consumer_offsets", "__transaction_state",
+                                         "__share_group_state"};
+  return contains(topics, topic);
+}
+
+// Why it cannot be the topic of a stream.
+std::optional<std::string> check_topic(const std::string& name) {
+  if (is_changelog(name)) {
+    return concat("\"", name, "\" keeps the state of a stream; use another topic");
+  }
+  if (is_name(name, topic_name_max)) return std::nullopt;
+  return concat("\"", name,
+                "\" is no name of a topic: letters, digits, \".\", \"_\" and \"-\", at most ",
+                topic_name_max);
+}
+
 class Check {
  public:
   explicit Check(StreamSpec& spec) : spec_(spec) {}
@@ -40,10 +58,8 @@ class Check {
                            stream_name_max));
     }
     sources();
-    if (!spec_.sink.empty()) topic("sink", spec_.sink);
-    if (contains(spec_.sources, spec_.sink)) {
-      fault("sink",
-            concat("\"", spec_.sink, "\" is a source as well: the stream would feed itself"));
+    if (!spec_.sink.empty()) {
+      if (auto wrong = check_output(spec_, spec_.sink)) fault("sink", *std::move(wrong));
     }
     one_of("guarantee", spec_.guarantee, guarantees);
     if (spec_.guarantee == "exactly-once") {
@@ -65,14 +81,7 @@ class Check {
     faults_.push_back({std::move(key), step_at, std::move(message)});
   }
   void topic(const char* key, const std::string& name) {
-    if (is_changelog(name)) {
-      return fault(key, concat("\"", name, "\" keeps the state of a stream; use another topic"));
-    }
-    if (is_name(name, topic_name_max)) return;
-    fault(key, concat("\"", name,
-                      "\" is no name of a topic: letters, digits, \".\", \"_\" and "
-                      "\"-\", at most ",
-                      topic_name_max));
+    if (auto wrong = check_topic(name)) fault(key, *std::move(wrong));
   }
   void within(const char* key, std::string_view unit, std::int64_t value, std::int64_t least,
               std::int64_t most) {
@@ -143,5 +152,16 @@ class Check {
 }  // namespace
 
 std::vector<StreamFault> check_stream(StreamSpec& spec) { return Check(spec).run(); }
+
+std::optional<std::string> check_output(const StreamSpec& spec, const std::string& topic) {
+  if (auto wrong = check_topic(topic)) return wrong;
+  if (is_of_broker(topic)) {
+    return concat("\"", topic, "\" is the broker's own; use another topic");
+  }
+  if (contains(spec.sources, topic)) {
+    return concat("\"", topic, "\" is a source as well: the stream would feed itself");
+  }
+  return std::nullopt;
+}
 
 }  // namespace millrace::kernel

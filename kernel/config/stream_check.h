@@ -21,4 +21,8 @@ struct StreamFault {
 /// default.
 std::vector<StreamFault> check_stream(StreamSpec& spec);
 
+/// Why `topic` may not be written to by this stream: it is no name of one, or a source, or it keeps
+/// state of the broker.
+std::optional<std::string> check_output(const StreamSpec& spec, const std::string& topic);
+
 }  // namespace millrace::kernel

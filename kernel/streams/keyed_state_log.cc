@@ -1,6 +1,7 @@
 #include "kernel/streams/keyed_state_log.h"
 
 #include <array>
+#include <cstring>
 
 #include <millrace/bytes.h>
 
@@ -14,7 +15,8 @@ constexpr char position_kind = 'p';
 constexpr char state_kind = 's';
 constexpr char timer_kind = 't';
 constexpr std::size_t time_bytes = sizeof(std::int64_t);
-constexpr std::size_t position_bytes = 2 * time_bytes;
+constexpr std::size_t position_bytes_without_id = 2 * time_bytes;
+constexpr std::size_t position_bytes = position_bytes_without_id + sizeof(Uuid);
 
 void append_uvarint(std::vector<std::byte>& to, std::uint64_t value) {
   std::array<std::byte, varlong_bytes_max> encoded{};
@@ -34,10 +36,12 @@ void make_key(std::vector<std::byte>& key, char kind, std::string_view name, Byt
   append(key, rest);
 }
 
-std::array<std::byte, position_bytes> position_value(Offset next, Timestamp stream_time) {
+std::array<std::byte, position_bytes> position_value(const SourcePosition& position,
+                                                     Timestamp stream_time) {
   std::array<std::byte, position_bytes> value{};
-  store_be(value.data(), next.value);
+  store_be(value.data(), position.next.value);
   store_be(value.data() + time_bytes, stream_time.ms);
+  std::memcpy(value.data() + position_bytes_without_id, &position.topic_id, sizeof(Uuid));
   return value;
 }
 
@@ -61,8 +65,8 @@ std::optional<Bytes> take_sized(Bytes& from) {
 /// Calls each(kind, name, rest, value) for everything that is kept.
 template <class F>
 void for_each_kept(OperatorChain& chain, const SourcePositions& positions, F each) {
-  for (const auto& [topic, next] : positions) {
-    each(position_kind, topic, Bytes(), Bytes(position_value(next, chain.stream_time())));
+  for (const auto& [topic, position] : positions) {
+    each(position_kind, topic, Bytes(), Bytes(position_value(position, chain.stream_time())));
   }
   for (std::size_t at = 0; at < chain.size(); ++at) {
     const auto& name = chain.name_of(at);
@@ -83,8 +87,14 @@ Result<> apply_position(std::string topic, std::optional<Bytes> value, OperatorC
     positions.erase(topic);
     return {};
   }
-  if (value->size() != position_bytes) return corrupt("a position that is not 16 bytes");
-  positions[std::move(topic)] = Offset{load_be<std::int64_t>(value->data())};
+  if (value->size() != position_bytes && value->size() != position_bytes_without_id) {
+    return corrupt("a position that is neither 16 nor 32 bytes");
+  }
+  SourcePosition position{.next = {load_be<std::int64_t>(value->data())}};
+  if (value->size() == position_bytes) {
+    std::memcpy(&position.topic_id, value->data() + position_bytes_without_id, sizeof(Uuid));
+  }
+  positions[std::move(topic)] = position;
   chain.restore_stream_time({load_be<std::int64_t>(value->data() + time_bytes)});
   return {};
 }
@@ -124,8 +134,8 @@ void KeyedStateLog::add(char kind, std::string_view name, Bytes rest, std::optio
 
 Buffer KeyedStateLog::changes(OperatorChain& chain, const SourcePositions& positions,
                               Timestamp now) {
-  for (const auto& [topic, next] : positions) {
-    const auto value = position_value(next, chain.stream_time());
+  for (const auto& [topic, position] : positions) {
+    const auto value = position_value(position, chain.stream_time());
     add(position_kind, topic, {}, Bytes(value), now);
   }
   for (std::size_t at = 0; at < chain.size(); ++at) {

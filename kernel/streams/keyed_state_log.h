@@ -3,7 +3,9 @@
 // A changelog record's key is KIND (one byte), the length of a name (varint), the name, and what is
 // left. A record without a value takes back what an earlier one of its key said.
 //
-//   'p'  source topic        the next offset to be read and the stream's time, two big-endian int64
+//   'p'  source topic        the next offset to be read and the stream's time, two big-endian
+//   int64;
+//                            then the topic's id, 16 bytes, which old entries do not have
 //   's'  step, key of state  the value
 //   't'  step, timer's name  when, in milliseconds, a big-endian int64
 //
@@ -24,8 +26,15 @@
 
 namespace millrace::kernel {
 
+/// Offsets mean something in the topic of that id alone: one that was deleted and made anew is
+/// another.
+struct SourcePosition {
+  Offset next;         ///< to be read
+  Uuid topic_id = {};  ///< none: not known
+  friend bool operator==(const SourcePosition&, const SourcePosition&) = default;
+};
 /// By source topic.
-using SourcePositions = std::map<std::string, Offset, std::less<>>;
+using SourcePositions = std::map<std::string, SourcePosition, std::less<>>;
 
 /// [a worker; one thread at a time]
 class KeyedStateLog {

@@ -142,6 +142,8 @@ std::vector<StepCounts> OperatorChain::take_counts() {
   return counts;
 }
 
+void OperatorChain::count_error(std::size_t step_at) noexcept { ++steps_[step_at]->counts.errors; }
+
 MadeOperator OperatorChain::replace(std::size_t step_at, MadeOperator made) {
   return std::exchange(steps_[step_at]->made, std::move(made));
 }

@@ -80,6 +80,8 @@ class OperatorChain {
   std::uint64_t state_bytes() const noexcept;
   std::size_t changes() const noexcept;
   std::vector<StepCounts> take_counts();
+  /// A record that a step has failed on in another way.
+  void count_error(std::size_t step_at) noexcept;
   /// How much later the next record is wanted, as asked for since this was called.
   Duration take_pause() noexcept { return std::exchange(pause_, Duration{}); }
   Duration pause() const noexcept { return pause_; }

@@ -9,10 +9,22 @@
 
 namespace millrace::kernel {
 
-/// Loads a private copy of `path`, named by its content, so that the loader cannot answer with what
-/// it has mapped under that name before. Copies stay in
-/// DATA/.operators, for streams that name them after a restart. May block.  [a worker]
-Result<PluginLibrary> load_private_copy(FileSystem& files, const std::string& path,
-                                        const std::string& data);
+/// A plugin, loaded from a private copy of its file. The copy is named by its content, so that the
+/// loader cannot answer with what it has mapped under that name before. It stays in
+/// DATA/.operators, for streams that name it after a restart.
+struct PrivateCopy {
+  PluginLibrary library;
+  bool is_new = false;  ///< it was not there before
+};
+
+/// Errc::invalid_argument names `path` and says why it cannot be: nothing is left behind then.
+/// Shows nothing of what is in the file. May block.  [a worker]
+Result<PrivateCopy> load_private_copy(FileSystem& files, const std::string& path,
+                                      const std::string& data);
+/// One that was refused after all.  [a worker]
+void forget_private_copy(FileSystem& files, const PrivateCopy& copy);
+
+/// `error`, about `path` where it was about its copy.
+Error about_original(Error error, const std::string& copy, const std::string& path);
 
 }  // namespace millrace::kernel

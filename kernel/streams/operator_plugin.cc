@@ -5,6 +5,7 @@
 #include <millrace/storage.h>
 #include <millrace/transport.h>
 
+#include "kernel/config/stream_check.h"
 #include "kernel/config/text.h"
 
 namespace millrace::kernel {
@@ -95,6 +96,20 @@ Result<std::unique_ptr<Operator>> OperatorPlugin::make() {
   if (!made) return parts_->failed(made.error().code, made.error().detail);
   if (!*made) return parts_->failed(Errc::internal, "make() returned null");
   return made;
+}
+
+Result<> OperatorPlugin::check_topics(const StreamSpec& stream) {
+  auto* found = parts_->plugin->extension(OperatorTopics::extension_id);
+  if (found == nullptr) return {};
+  const auto& named = *static_cast<OperatorTopics*>(found);
+  const auto topics = without_exceptions([&] { return named.topics(parts_->host.options()); });
+  if (!topics) return parts_->failed(topics.error().code, topics.error().detail);
+  for (const auto& topic : *topics) {
+    if (const auto wrong = check_output(stream, topic)) {
+      return parts_->failed(Errc::invalid_argument, *wrong);
+    }
+  }
+  return {};
 }
 
 }  // namespace millrace::kernel

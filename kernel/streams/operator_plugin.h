@@ -29,6 +29,8 @@ class OperatorPlugin {
   OperatorPlugin& operator=(const OperatorPlugin&) = delete;
 
   Result<std::unique_ptr<Operator>> make();
+  /// Whether `stream` may write where this step's options say: see OperatorTopics.
+  Result<> check_topics(const StreamSpec& stream);
   const PluginLibrary& library() const noexcept;
 
  private:

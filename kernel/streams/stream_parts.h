@@ -8,6 +8,7 @@
 #include <millrace/coordination.h>
 #include <millrace/environment.h>
 #include <millrace/observe.h>
+#include <millrace/shard.h>
 
 #include "kernel/broker/broker.h"
 #include "kernel/broker/partitions.h"
@@ -27,6 +28,8 @@ struct StreamParts {
   PluginFiles files;
   std::shared_ptr<const HostSettings> settings;
   std::string data;  ///< the data directory: private copies of plugin files are in it
+  /// Held while a stream makes its topics.  [the first data shard]
+  std::shared_ptr<Mutex> making_topics = std::make_shared<Mutex>();
 };
 
 }  // namespace millrace::kernel

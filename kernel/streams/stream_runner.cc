@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <millrace/admin.h>
-
 #include "kernel/config/text.h"
 #include "kernel/streams/watchdog.h"
 
@@ -16,8 +14,6 @@ constexpr Duration look_interval = std::chrono::seconds(1);
 constexpr Duration retry_after = std::chrono::seconds(1);
 // To start plugins and make operators, beside what the stream allows for a record.
 const Duration setup_limit = std::chrono::seconds(30);
-// A batch of changes is as large as the state that a turn changes.
-constexpr const char* changelog_batch_bytes_max = "1073741824";
 
 MetricLabels labels_of(const std::string& stream) { return {{"stream", stream}}; }
 
@@ -39,17 +35,6 @@ Counter& skipped_of(Metrics& metrics, const std::string& stream) {
                          labels_of(stream));
 }
 
-Task<> keep_on_control(KernelBroker& broker, std::string stream, bool kept) {
-  const auto topic = changelog_of(stream);
-  if (kept) {
-    broker.keep_topic(topic, concat("It keeps the state of the stream ", stream,
-                                    ", which runs; stop the stream first."));
-  } else {
-    broker.release_topic(topic);
-  }
-  co_return {};
-}
-
 }  // namespace
 
 /// A task that runs, or waits to be tried again. Touched on the runner's shard, but for `task`.
@@ -63,7 +48,7 @@ struct StreamRunner::TaskSeat {
   std::shared_ptr<TaskStatus> status = std::make_shared<TaskStatus>();
   std::shared_ptr<Handle> handle = std::make_shared<Handle>();
   Shard* shard = nullptr;
-  std::vector<std::string> sources;
+  std::vector<StreamSource> sources;
   bool running = false;
   bool stop_wanted = false;
   MonoTime again_at;
@@ -73,16 +58,13 @@ StreamRunner::StreamRunner(StreamParts& parts, PlannedStream planned)
     : parts_(parts),
       planned_(std::move(planned)),
       log_(parts.log, concat("stream.", planned_.spec.name)),
+      changelog_(parts, planned_.spec.name),
       shard_(parts.partitions.here().shard()) {}
 
 StreamRunner::~StreamRunner() = default;
 
 void StreamRunner::start() {
-  if (!session_) {
-    session_ = parts_.broker.open_session(
-        {.client_id = concat("stream-", spec().name), .software = {}, .peer = {}, .listener = {}});
-    spawn(shard_, loop(), "stream");
-  }
+  if (!std::exchange(looping_, true)) spawn(shard_, loop(), "stream");
   wanted_ = true;
   // What a lost operator still holds counts against the memory of the run that it was of. Plugins
   // end on a worker.
@@ -92,9 +74,46 @@ void StreamRunner::start() {
   if (state_ == State::failed || state_ == State::stopped) {
     state_ = State::waiting;
     reason_.clear();
+    failure_.reset();
   }
   nudged_ = true;
   changed_.notify_all();
+}
+
+Result<> StreamRunner::skip_failed() {
+  if (state_ != State::failed) {
+    return Error{Errc::conflict, "there is nothing to skip: the stream has not failed"};
+  }
+  if (!failure_ || failure_->step.empty() || failure_->of_timer ||
+      !sources_.contains(failure_->source.topic)) {
+    return Error{Errc::conflict, concat("it is not one record that the stream has failed on, so "
+                                        "none can be skipped: ",
+                                        reason_)};
+  }
+  skip_ = FailedRecord{failure_->source, failure_->offset};
+  log_.warning("the record that the stream has failed on is skipped, as was asked for",
+               {{"source", to_string(skip_->source)}, {"offset", skip_->offset.value}});
+  return {};
+}
+
+void StreamRunner::refuse(std::string reason) {
+  fail(std::move(reason));
+  tell_metrics();
+}
+
+Task<> StreamRunner::remove_state() {
+  MR_CO_TRY(const auto pass, running_.enter());
+  // Whoever is making it has ended then, and does not begin again.
+  MR_CO_TRY(const auto turn, co_await parts_.making_topics->lock());
+  MR_CO_CHECK(co_await changelog_.keep(false));
+  open_session();
+  co_return co_await changelog_.remove(*session_);
+}
+
+void StreamRunner::open_session() {
+  if (session_) return;
+  session_ = parts_.broker.open_session(
+      {.client_id = concat("stream-", spec().name), .software = {}, .peer = {}, .listener = {}});
 }
 
 Task<> StreamRunner::stop() {
@@ -104,7 +123,8 @@ Task<> StreamRunner::stop() {
   while (any_running()) MR_CO_CHECK(co_await changed_.wait());
   if (!wanted_) {
     MR_CO_CHECK(co_await release_run());
-    MR_CO_CHECK(co_await keep_changelog(false));
+    MR_CO_CHECK(co_await changelog_.keep(false));
+    skip_.reset();
     state_ = State::stopped;
     reason_.clear();
   }
@@ -119,12 +139,13 @@ Task<> StreamRunner::close() {
   changed_.notify_all();
   MR_CO_CHECK(co_await running_.close());
   static_cast<void>(co_await release_run());
-  static_cast<void>(co_await keep_changelog(false));
+  static_cast<void>(co_await changelog_.keep(false));
   co_return {};
 }
 
 Task<> StreamRunner::loop() {
   MR_CO_TRY(const auto pass, running_.enter());
+  open_session();
   while (!closing_ || any_running()) {
     nudged_ = false;
     const auto looked = co_await look();
@@ -154,84 +175,62 @@ Task<> StreamRunner::look() {
   co_return {};
 }
 
-Task<std::map<std::string, std::int32_t>> StreamRunner::count_partitions(
-    std::vector<std::string> topics, bool create) {
+Task<StreamRunner::Topics> StreamRunner::find(std::vector<std::string> topics, bool create) {
   MetadataRequest request{.topics = std::vector<TopicName>(), .auto_create = create};
   for (auto& topic : topics) request.topics->push_back({std::move(topic), {}});
   auto asking = parts_.broker.metadata(*session_, std::move(request));
   MR_CO_TRY(const auto answer, co_await std::move(asking));
-  std::map<std::string, std::int32_t> counts;
+  Topics found;
   for (const auto& topic : answer.topics) {
     if (topic.error != ErrorCode::none) continue;
-    counts[topic.topic.name] = static_cast<std::int32_t>(topic.partitions.size());
+    found[topic.topic.name] = {topic.topic.id, static_cast<std::int32_t>(topic.partitions.size())};
   }
-  co_return std::move(counts);
+  co_return std::move(found);
 }
 
 // False: the stream waits for a topic.
 Task<bool> StreamRunner::find_topics() {
-  MR_CO_TRY(auto counts, co_await count_partitions(spec().sources, false));
-  std::int32_t most = 0;
+  MR_CO_TRY(auto sources, co_await find(spec().sources, false));
   for (const auto& source : spec().sources) {
-    const auto found = counts.find(source);
-    if (found == counts.end()) {
-      wait_for(concat("there is no topic ", source, " yet"));
-      co_return false;
-    }
-    most = std::max(most, found->second);
+    if (sources.contains(source)) continue;
+    wait_for(concat("there is no topic ", source, " yet"));
+    co_return false;
   }
-  if (run_ && !recount_ && counts == counted_) co_return true;
+  if (run_ && !recount_ && sources == sources_) co_return true;
+  MR_CO_TRY(const bool made, co_await make_topics(sources));
+  if (!made) co_return false;
+  if (sources_ != sources) skip_.reset();  // it was one of another topic
+  sources_ = std::move(sources);
+  recount_ = false;
+  co_return true;
+}
+
+// One stream at a time, so that those which come later are not begun once the broker stops.
+Task<bool> StreamRunner::make_topics(const Topics& sources) {
+  MR_CO_TRY(const auto turn, co_await parts_.making_topics->lock());
+  if (!wanted_) co_return false;
   std::vector<std::string> outputs;
   for (const auto& topic : {spec().sink, spec().dead_letter}) {
     if (!topic.empty()) outputs.push_back(topic);
   }
-  MR_CO_TRY(const auto there, co_await count_partitions(outputs, true));
+  MR_CO_TRY(const auto there, co_await find(outputs, true));
   for (const auto& topic : outputs) {
     if (there.contains(topic)) continue;
     wait_for(concat("there is no topic ", topic, ", and it could not be made"));
     co_return false;
   }
-  MR_CO_CHECK(co_await ensure_changelog(most));
-  MR_CO_CHECK(co_await keep_changelog(true));
-  counted_ = std::move(counts);
-  recount_ = false;
+  MR_CO_TRY(const auto kept, co_await find({changelog_.topic()}, false));
+  std::optional<std::int32_t> known;
+  if (!kept.empty()) known = kept.begin()->second.partitions;
+  MR_CO_CHECK(co_await changelog_.ensure(*session_, known, most_partitions(sources)));
+  MR_CO_CHECK(co_await changelog_.keep(true));
   co_return true;
 }
 
-Task<> StreamRunner::ensure_changelog(std::int32_t partitions) {
-  const auto topic = changelog_of(spec().name);
-  MR_CO_TRY(const auto counts, co_await count_partitions({topic}, false));
-  const auto found = counts.find(topic);
-  if (found == counts.end()) {
-    CreateTopicsRequest request{.topics = {}, .timeout = setup_limit};
-    auto& wanted = request.topics.emplace_back();
-    wanted.name = topic;
-    wanted.partitions = partitions;
-    wanted.configs = {{"cleanup.policy", "compact"},
-                      {"max.message.bytes", changelog_batch_bytes_max}};
-    auto creating = parts_.broker.admin().create_topics(*session_, std::move(request));
-    MR_CO_TRY(const auto created, co_await std::move(creating));
-    const auto& answer = created.at(0);
-    if (answer.error == ErrorCode::none || answer.error == ErrorCode::topic_already_exists) {
-      co_return {};
-    }
-    co_return Error{Errc::io, concat("cannot make ", topic, ": ", answer.message)};
-  }
-  if (found->second >= partitions) co_return {};
-  GrowTopicsRequest request{.topics = {}, .timeout = setup_limit};
-  request.topics.push_back({topic, partitions, std::nullopt});
-  auto growing = parts_.broker.admin().grow_topics(*session_, std::move(request));
-  MR_CO_TRY(const auto grown, co_await std::move(growing));
-  if (grown.at(0).error == ErrorCode::none) co_return {};
-  co_return Error{Errc::io, concat("cannot grow ", topic, ": ", grown.at(0).message)};
-}
-
-// Its tasks have the changelog open: it is not deleted under them.
-Task<> StreamRunner::keep_changelog(bool kept) {
-  auto change = [&broker = parts_.broker, stream = spec().name, kept] {
-    return keep_on_control(broker, stream, kept);
-  };
-  co_return co_await run_on(parts_.environment.control(), std::move(change));
+std::int32_t StreamRunner::most_partitions(const Topics& topics) {
+  std::int32_t most = 0;
+  for (const auto& [name, topic] : topics) most = std::max(most, topic.partitions);
+  return most;
 }
 
 Task<> StreamRunner::make_run() {
@@ -275,23 +274,23 @@ Task<> StreamRunner::release_run() {
 }
 
 void StreamRunner::start_tasks() {
-  std::int32_t most = 0;
-  for (const auto& [topic, count] : counted_) most = std::max(most, count);
+  const auto most = most_partitions(sources_);
+  // A source that was made anew may have fewer.
+  std::erase_if(tasks_,
+                [most](const auto& task) { return task.first >= most && !task.second->running; });
+  for (auto task = tasks_.lower_bound(most); task != tasks_.end(); ++task) stop_task(*task->second);
   bool all = true;
   for (std::int32_t partition = 0; partition < most; ++partition) {
-    std::vector<std::string> sources;
-    for (const auto& source : spec().sources) {
-      if (counted_.find(source)->second > partition) sources.push_back(source);
+    std::vector<StreamSource> sources;
+    for (const auto& name : spec().sources) {
+      const auto& source = sources_.find(name)->second;
+      if (source.partitions > partition) sources.push_back({name, source.id});
     }
     auto& seat = tasks_[partition];
     if (!seat) seat = std::make_unique<TaskSeat>();
     if (seat->running) {
-      if (seat->sources == sources) continue;
-      seat->stop_wanted = true;  // and started again with what is new
-      seat->shard->post([handle = seat->handle] {
-        handle->stop = true;
-        if (handle->task != nullptr) handle->task->stop();
-      });
+      // Else it is started again with what is new.
+      if (seat->sources != sources) stop_task(*seat);
       continue;
     }
     if (shard_.now() < seat->again_at) {
@@ -305,47 +304,49 @@ void StreamRunner::start_tasks() {
 }
 
 void StreamRunner::stop_tasks() {
-  for (const auto& [partition, seat] : tasks_) {
-    if (!seat->running || seat->stop_wanted) continue;
-    seat->stop_wanted = true;
-    seat->shard->post([handle = seat->handle] {
-      handle->stop = true;
-      if (handle->task != nullptr) handle->task->stop();
-    });
-  }
+  for (const auto& [partition, seat] : tasks_) stop_task(*seat);
 }
 
-void StreamRunner::start_task(std::int32_t partition, std::vector<std::string> sources) {
+void StreamRunner::stop_task(TaskSeat& seat) {
+  if (!seat.running || seat.stop_wanted) return;
+  seat.stop_wanted = true;
+  seat.shard->post([handle = seat.handle] {
+    handle->stop = true;
+    if (handle->task != nullptr) handle->task->stop();
+  });
+}
+
+void StreamRunner::start_task(std::int32_t partition, std::vector<StreamSource> sources) {
   auto pass = running_.enter();
   if (!pass) return;
   auto& seat = *tasks_[partition];
-  seat.shard = &parts_.partitions.owner_of(changelog_of(spec().name), partition).shard();
+  seat.shard = &parts_.partitions.owner_of(changelog_.topic(), partition).shard();
   seat.handle = std::make_shared<TaskSeat::Handle>();
   seat.running = true;
   seat.stop_wanted = false;
-  seat.sources = sources;
-  auto run = [](StreamRunner& self, std::int32_t number, std::vector<std::string> from,
-                Gate::Pass) -> Task<> {
-    co_return co_await self.run_task(number, std::move(from));
+  seat.sources = std::move(sources);
+  auto run = [](StreamRunner& self, std::int32_t number, Gate::Pass) -> Task<> {
+    co_return co_await self.run_task(number);
   };
-  spawn(shard_, run(*this, partition, std::move(sources), *std::move(pass)), "stream task");
+  spawn(shard_, run(*this, partition, *std::move(pass)), "stream task");
 }
 
-Task<> StreamRunner::run_task(std::int32_t partition, std::vector<std::string> sources) {
+Task<> StreamRunner::run_task(std::int32_t partition) {
   auto& seat = *tasks_[partition];
-  auto make = [&parts = parts_, run = run_, status = seat.status, handle = seat.handle, partition,
-               sources = std::move(sources)]() -> Task<TaskEnd> {
+  TaskInputs inputs{partition, seat.sources, skip_};
+  auto make = [&parts = parts_, run = run_, status = seat.status, handle = seat.handle,
+               inputs = std::move(inputs)]() -> Task<TaskEnd> {
     // The coroutine has its own copies: this closure goes when the first wait begins.
     return [](StreamParts& with, std::shared_ptr<const StreamRun> of,
               std::shared_ptr<TaskStatus> telling, std::shared_ptr<TaskSeat::Handle> seen,
-              std::int32_t number, std::vector<std::string> from) -> Task<TaskEnd> {
-      StreamTask task(with, std::move(of), std::move(telling), number, std::move(from));
+              TaskInputs from) -> Task<TaskEnd> {
+      StreamTask task(with, std::move(of), std::move(telling), std::move(from));
       seen->task = &task;
       if (seen->stop) task.stop();
       auto end = co_await task.run();
       seen->task = nullptr;
       co_return std::move(end);
-    }(parts, run, status, handle, partition, sources);
+    }(parts, run, status, handle, inputs);
   };
   auto running = run_on(*seat.shard, std::move(make));
   auto end = co_await std::move(running);
@@ -357,7 +358,11 @@ Task<> StreamRunner::run_task(std::int32_t partition, std::vector<std::string> s
 void StreamRunner::ended(std::int32_t partition, const TaskEnd& end) {
   auto& seat = *tasks_[partition];
   seat.running = false;
-  if (end.kind == TaskEnd::Kind::failed && state_ != State::failed) fail(to_string(end.failure));
+  if (end.kind == TaskEnd::Kind::failed && state_ != State::failed) {
+    fail(to_string(end.failure));
+    failure_ = end.failure;
+    skip_.reset();
+  }
   if (end.kind == TaskEnd::Kind::retry && wanted_) {
     seat.again_at = shard_.now() + retry_after;
     recount_ = true;  // one of its topics may be gone
@@ -372,6 +377,7 @@ void StreamRunner::ended(std::int32_t partition, const TaskEnd& end) {
 Task<> StreamRunner::replace(std::size_t step_at, PluginLibrary library, std::string file) {
   MR_CO_TRY(const auto pass, running_.enter());
   auto step = spec().steps[step_at];
+  step.plugin = library.descriptor->id;  // whose options they are from now on
   MR_CO_TRY(auto options, step_options(step, library));
   const auto& planned = planned_.steps[step_at];
   auto work = [next = PlannedStream::Step{library, options, planned.place, planned.places},
@@ -382,9 +388,9 @@ Task<> StreamRunner::replace(std::size_t step_at, PluginLibrary library, std::st
   auto starting = run_watched(parts_.environment, setup_limit, std::move(work));
   MR_CO_TRY(auto plugin, co_await std::move(starting));
   // Whether it makes operators at all is found out before any task lets go of its own.
-  auto probe = [plugin]() -> Result<> {
+  auto probe = [plugin, stream = spec()]() -> Result<> {
     MR_TRY(const auto object, plugin->make());
-    return {};
+    return plugin->check_topics(stream);
   };
   auto probing = run_watched(parts_.environment, setup_limit, std::move(probe));
   MR_CO_CHECK(co_await std::move(probing));
@@ -473,13 +479,13 @@ StreamFact StreamRunner::fact() const {
   StreamFact fact{spec(), declared_in(), std::string(state_name()), reason_, {}, {}};
   for (std::size_t at = 0; at < spec().steps.size(); ++at) {
     const auto& step = spec().steps[at];
-    const auto& library = planned_.steps[at].library;
+    const auto* library = is_planned() ? &planned_.steps[at].library : nullptr;
     const auto totals = totals_of(parts_.metrics, spec().name, step.name);
     fact.steps.push_back({.name = step.name,
                           .plugin = step.plugin,
-                          .id = library.descriptor->id,
-                          .version = library.descriptor->version,
-                          .path = library.path,
+                          .id = library ? library->descriptor->id : "",
+                          .version = library ? library->descriptor->version : "",
+                          .path = library ? library->path : step.file,
                           .records_in = totals.records_in.value(),
                           .records_out = totals.records_out.value(),
                           .errors = totals.errors.value(),

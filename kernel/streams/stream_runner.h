@@ -9,6 +9,7 @@
 
 #include <millrace/streams.h>
 
+#include "kernel/streams/stream_changelog.h"
 #include "kernel/streams/stream_parts.h"
 #include "kernel/streams/stream_task.h"
 #include "kernel/streams/stream_topology.h"
@@ -18,7 +19,7 @@ namespace millrace::kernel {
 /// [the shard that it was made on]
 class StreamRunner {
  public:
-  /// `planned` and its place; it waits for start().
+  /// `planned` and its place; it waits for start(). Without steps: see refuse().
   StreamRunner(StreamParts& parts, PlannedStream planned);
   ~StreamRunner();
   StreamRunner(const StreamRunner&) = delete;
@@ -27,12 +28,23 @@ class StreamRunner {
   const StreamSpec& spec() const noexcept { return planned_.spec; }
   const std::string& declared_in() const noexcept { return planned_.declared_in; }
 
+  /// Whether its operators were found. What is not planned is shown, and ends; it does not run.
+  bool is_planned() const noexcept { return planned_.steps.size() == spec().steps.size(); }
+  bool is_stopped() const noexcept { return state_ == State::stopped; }
+  /// It has failed before it began.
+  void refuse(std::string reason);
+
   /// Begins to run; a stream that has failed begins anew.
   void start();
+  /// The next start() goes on behind the record that the stream has failed on. Errc::conflict: it
+  /// has not failed on one.
+  Result<> skip_failed();
   /// Completes when every task has committed what it has begun.
   Task<> stop();
   /// The plugin of a step goes on as `library`, with the options that the step has.
   Task<> replace(std::size_t step_at, PluginLibrary library, std::string file);
+  /// State and positions go. It is stopped.
+  Task<> remove_state();
   /// Ends everything. Nothing else is called afterwards.
   Task<> close();
   StreamFact fact() const;
@@ -40,19 +52,26 @@ class StreamRunner {
  private:
   enum class State { stopped, waiting, running, failed };
   struct TaskSeat;
+  struct Topic {
+    Uuid id;
+    std::int32_t partitions = 0;
+    friend bool operator==(const Topic&, const Topic&) = default;
+  };
+  using Topics = std::map<std::string, Topic>;
 
+  void open_session();
   Task<> loop();
   Task<> look();
   Task<bool> find_topics();
-  Task<std::map<std::string, std::int32_t>> count_partitions(std::vector<std::string> topics,
-                                                             bool create);
-  Task<> ensure_changelog(std::int32_t partitions);
-  Task<> keep_changelog(bool kept);
+  Task<Topics> find(std::vector<std::string> topics, bool create);
+  Task<bool> make_topics(const Topics& sources);
+  static std::int32_t most_partitions(const Topics& topics);
   Task<> make_run();
   void start_tasks();
   void stop_tasks();
-  void start_task(std::int32_t partition, std::vector<std::string> sources);
-  Task<> run_task(std::int32_t partition, std::vector<std::string> sources);
+  void stop_task(TaskSeat& seat);
+  void start_task(std::int32_t partition, std::vector<StreamSource> sources);
+  Task<> run_task(std::int32_t partition);
   void ended(std::int32_t partition, const TaskEnd& end);
   Task<> release_run();
   void wait_for(std::string reason);
@@ -64,13 +83,17 @@ class StreamRunner {
   StreamParts& parts_;
   PlannedStream planned_;
   Log log_;
+  StreamChangelog changelog_;
   Shard& shard_;
   std::unique_ptr<Session> session_;
   bool wanted_ = false;  // to run
+  bool looping_ = false;
   bool closing_ = false;
   State state_ = State::stopped;
   std::string reason_;
-  std::map<std::string, std::int32_t> counted_;  // partitions of the sources
+  std::optional<StreamFailure> failure_;  // of the state failed, when a task has ended with it
+  std::optional<FailedRecord> skip_;      // as was asked for at the last start
+  Topics sources_;
   bool recount_ = false;
   std::shared_ptr<const StreamRun> run_;
   std::map<std::int32_t, std::unique_ptr<TaskSeat>> tasks_;  // by partition number

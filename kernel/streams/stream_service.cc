@@ -60,8 +60,8 @@ Task<> StreamService::close() {
   co_return co_await run_on(home(), std::move(make));
 }
 
+// Nobody is answered from half of them.
 Task<> StreamService::start_all(StoredStreams stored) {
-  open_ = true;
   for (auto& planned : configured_) {
     const auto name = planned.spec.name;
     auto& runner = streams_[name];
@@ -80,24 +80,47 @@ Task<> StreamService::start_all(StoredStreams stored) {
           {{"stream", spec.name}, {"declared_in", found->second->declared_in()}});
       continue;
     }
-    const auto name = spec.name;
-    const auto started = co_await start_stored(std::move(spec), stored.stopped.contains(name));
-    if (started) continue;
-    log_.error("a stream that was declared over the admin API cannot be started",
-               {{"stream", name}, {"error", to_string(started.error())}});
+    const bool stopped = stored.stopped.contains(spec.name);
+    MR_CO_CHECK(co_await start_stored(std::move(spec), stopped));
   }
+  open_ = true;
   co_return {};
 }
 
+// A stream whose operators are not there any more stays in view.
 Task<> StreamService::start_stored(StreamSpec spec, bool stopped) {
+  auto planning = plan(spec);
+  auto planned = co_await std::move(planning);
+  auto& runner = streams_[spec.name];
+  if (planned) {
+    runner = std::make_unique<StreamRunner>(parts_, *std::move(planned));
+    if (!stopped) runner->start();
+    co_return {};
+  }
+  runner = std::make_unique<StreamRunner>(
+      parts_, PlannedStream{std::move(spec), {}, std::string(of_admin)});
+  if (!stopped) runner->refuse(planned.error().detail);
+  co_return {};
+}
+
+// As declared over the admin API.
+Task<PlannedStream> StreamService::plan(StreamSpec spec) {
   auto work = [spec = std::move(spec), files = parts_.files] { return plan_stream(spec, files); };
   auto planning = run_watched(parts_.environment, load_limit, std::move(work));
   MR_CO_TRY(auto planned, co_await std::move(planning));
   planned.declared_in = of_admin;
-  auto& runner = streams_[planned.spec.name];
+  co_return std::move(planned);
+}
+
+// In the place of one that could not be planned.
+Task<StreamRunner*> StreamService::plan_again(StreamSpec spec) {
+  const auto name = spec.name;
+  auto planning = plan(std::move(spec));
+  MR_CO_TRY(auto planned, co_await std::move(planning));
+  auto& runner = streams_.find(name)->second;
+  MR_CO_CHECK(co_await runner->close());
   runner = std::make_unique<StreamRunner>(parts_, std::move(planned));
-  if (!stopped) runner->start();
-  co_return {};
+  co_return runner.get();
 }
 
 Task<> StreamService::close_all() {
@@ -120,7 +143,8 @@ Result<StreamRunner*> StreamService::find(const std::string& name) {
   if (!open_) return Error{Errc::closed, "the broker is starting or stopping"};
   const auto found = streams_.find(name);
   if (found == streams_.end()) {
-    return Error{Errc::not_found, concat("there is no stream ", name)};
+    return Error{Errc::not_found, name.empty() ? "the name of the stream is empty"
+                                               : concat("there is no stream ", name)};
   }
   return found->second.get();
 }
@@ -145,15 +169,23 @@ Task<> StreamService::create(StreamSpec spec) {
   co_return co_await run_on(home(), std::move(make));
 }
 Task<> StreamService::remove(std::string name) {
-  auto make = [this, name = std::move(name)] { return remove_here(name); };
+  auto make = [this, name = std::move(name)] { return remove_here(name, false); };
+  co_return co_await run_on(home(), std::move(make));
+}
+Task<> StreamService::remove_but_state(std::string name) {
+  auto make = [this, name = std::move(name)] { return remove_here(name, true); };
   co_return co_await run_on(home(), std::move(make));
 }
 Task<> StreamService::stop(std::string name) {
-  auto make = [this, name = std::move(name)] { return stop_here(name, true); };
+  auto make = [this, name = std::move(name)] { return stop_here(name); };
   co_return co_await run_on(home(), std::move(make));
 }
 Task<> StreamService::start(std::string name) {
-  auto make = [this, name = std::move(name)] { return stop_here(name, false); };
+  auto make = [this, name = std::move(name)] { return start_here(name, false); };
+  co_return co_await run_on(home(), std::move(make));
+}
+Task<> StreamService::start_behind_failed(std::string name) {
+  auto make = [this, name = std::move(name)] { return start_here(name, true); };
   co_return co_await run_on(home(), std::move(make));
 }
 Task<> StreamService::replace(std::string name, std::string step, std::string file) {
@@ -181,8 +213,7 @@ Task<> StreamService::create_here(StreamSpec spec) {
     co_return Error{Errc::conflict, concat("there is a stream ", spec.name, " already")};
   }
   for (auto& step : spec.steps) step.file.clear();
-  auto work = [spec, files = parts_.files] { return plan_stream(spec, files); };
-  auto planning = run_watched(parts_.environment, load_limit, std::move(work));
+  auto planning = plan(spec);
   MR_CO_TRY(auto planned, co_await std::move(planning));
   auto trying = try_steps(planned, parts_.settings, services_of(parts_));
   MR_CO_TRY(const auto wrong, co_await std::move(trying));
@@ -192,16 +223,22 @@ Task<> StreamService::create_here(StreamSpec spec) {
   MR_CO_CHECK(co_await on_control(std::move(forget)));
   auto put = [this, wanted = planned.spec] { return store_.put(wanted, true); };
   MR_CO_CHECK(co_await on_control(std::move(put)));
-  planned.declared_in = of_admin;
   auto& runner = streams_[planned.spec.name];
   runner = std::make_unique<StreamRunner>(parts_, std::move(planned));
   runner->start();
   co_return {};
 }
 
-Task<> StreamService::remove_here(std::string name) {
+// Stopped first, and remembered so: what ends between two steps is there to be removed again.
+Task<> StreamService::remove_here(std::string name, bool keep_state) {
   MR_CO_TRY(const auto held, co_await changes_.lock());
   MR_CO_TRY(auto* runner, find_own(name, "remove"));
+  if (!keep_state) {
+    auto stop = [this, name] { return store_.set_stopped(name, true); };
+    MR_CO_CHECK(co_await on_control(std::move(stop)));
+    MR_CO_CHECK(co_await runner->stop());
+    MR_CO_CHECK(co_await runner->remove_state());
+  }
   auto forget = [this, name] { return store_.remove(name); };
   MR_CO_CHECK(co_await on_control(std::move(forget)));
   MR_CO_CHECK(co_await runner->close());
@@ -209,12 +246,24 @@ Task<> StreamService::remove_here(std::string name) {
   co_return {};
 }
 
-Task<> StreamService::stop_here(std::string name, bool stopped) {
+Task<> StreamService::stop_here(std::string name) {
   MR_CO_TRY(const auto held, co_await changes_.lock());
   MR_CO_TRY(auto* runner, find(name));
-  auto keep = [this, name, stopped] { return store_.set_stopped(name, stopped); };
+  auto keep = [this, name] { return store_.set_stopped(name, true); };
   MR_CO_CHECK(co_await on_control(std::move(keep)));
-  if (stopped) co_return co_await runner->stop();
+  co_return co_await runner->stop();
+}
+
+Task<> StreamService::start_here(std::string name, bool skip) {
+  MR_CO_TRY(const auto held, co_await changes_.lock());
+  MR_CO_TRY(auto* runner, find(name));
+  if (skip) MR_CO_CHECK(runner->skip_failed());
+  if (!runner->is_planned()) {
+    auto planning = plan_again(runner->spec());
+    MR_CO_TRY(runner, co_await std::move(planning));
+  }
+  auto keep = [this, name] { return store_.set_stopped(name, false); };
+  MR_CO_CHECK(co_await on_control(std::move(keep)));
   runner->start();
   co_return {};
 }
@@ -236,10 +285,22 @@ Task<> StreamService::replace_here(std::string name, std::string step, std::stri
     return load_private_copy(files, file, data);
   };
   auto loading = run_watched(parts_.environment, load_limit, std::move(work));
-  MR_CO_TRY(auto library, co_await std::move(loading));
-  const auto path = library.path;
-  MR_CO_CHECK(co_await runner->replace(step_at, std::move(library), path));
-  log_.info("an operator was replaced", {{"stream", name}, {"step", step}, {"path", path}});
+  MR_CO_TRY(auto copy, co_await std::move(loading));
+  const auto path = copy.library.path;
+  auto replacing = put_in_place(*runner, step_at, copy.library);
+  auto replaced = co_await std::move(replacing);
+  if (!replaced) {
+    auto forget = [copy, &files = parts_.environment.files()]() -> Result<> {
+      forget_private_copy(files, copy);
+      return {};
+    };
+    auto forgetting = on_worker(parts_.environment.workers(), std::move(forget));
+    static_cast<void>(co_await std::move(forgetting));
+    co_return about_original(std::move(replaced).error(), path, file);
+  }
+  runner = streams_.find(name)->second.get();
+  log_.info("an operator was replaced",
+            {{"stream", name}, {"step", step}, {"file", file}, {"path", path}});
   if (runner->declared_in() != of_admin) {
     log_.info("the configuration names the operator of the next start",
               {{"stream", name}, {"declared_in", runner->declared_in()}});
@@ -247,6 +308,19 @@ Task<> StreamService::replace_here(std::string name, std::string step, std::stri
   }
   auto put = [this, spec = runner->spec()] { return store_.put(spec, true); };
   co_return co_await on_control(std::move(put));
+}
+
+Task<> StreamService::put_in_place(StreamRunner& runner, std::size_t step_at,
+                                   PluginLibrary library) {
+  const auto path = library.path;
+  if (runner.is_planned()) co_return co_await runner.replace(step_at, std::move(library), path);
+  const bool stopped = runner.is_stopped();
+  auto spec = runner.spec();
+  spec.steps[step_at].file = path;
+  auto planning = plan_again(std::move(spec));
+  MR_CO_TRY(auto* planned, co_await std::move(planning));
+  if (!stopped) planned->start();
+  co_return {};
 }
 
 }  // namespace millrace::kernel

@@ -37,6 +37,8 @@ class StreamService final : public Streams {
   Task<> stop(std::string name) override;
   Task<> start(std::string name) override;
   Task<> replace(std::string name, std::string step, std::string file) override;
+  Task<> remove_but_state(std::string name) override;
+  Task<> start_behind_failed(std::string name) override;
 
  private:
   // [home]
@@ -46,9 +48,13 @@ class StreamService final : public Streams {
   Task<std::vector<StreamFact>> list_here();
   Task<StreamFact> describe_here(std::string name);
   Task<> create_here(StreamSpec spec);
-  Task<> remove_here(std::string name);
-  Task<> stop_here(std::string name, bool stopped);
+  Task<PlannedStream> plan(StreamSpec spec);
+  Task<StreamRunner*> plan_again(StreamSpec spec);
+  Task<> remove_here(std::string name, bool keep_state);
+  Task<> stop_here(std::string name);
+  Task<> start_here(std::string name, bool skip);
   Task<> replace_here(std::string name, std::string step, std::string file);
+  Task<> put_in_place(StreamRunner& runner, std::size_t step_at, PluginLibrary library);
   Result<StreamRunner*> find(const std::string& name);
   Result<StreamRunner*> find_own(const std::string& name, std::string_view what);
   template <class F>

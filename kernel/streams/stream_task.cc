@@ -40,13 +40,13 @@ Result<TurnResult> run_safely(TurnState& state, const TurnInput& input) noexcept
 }  // namespace
 
 StreamTask::StreamTask(StreamParts& parts, std::shared_ptr<const StreamRun> run,
-                       std::shared_ptr<TaskStatus> status, std::int32_t partition,
-                       std::vector<std::string> sources)
+                       std::shared_ptr<TaskStatus> status, TaskInputs inputs)
     : parts_(parts),
       run_(std::move(run)),
       status_(std::move(status)),
-      partition_(partition),
-      sources_(std::move(sources)),
+      partition_(inputs.partition),
+      sources_(std::move(inputs.sources)),
+      skip_(std::move(inputs.skip)),
       log_(run_->log),
       shard_(parts.partitions.here().shard()),
       limit_(std::chrono::milliseconds(run_->spec.timeout_ms)) {}
@@ -139,6 +139,7 @@ Task<> StreamTask::process(TurnInput input) {
   MR_CO_CHECK(co_await write(std::move(result->outputs)));
   if (failure_) co_return {};
   if (result->changelog) MR_CO_CHECK(co_await commit(*std::move(result->changelog)));
+  if (failure_) co_return {};
   tell(*result);
   failure_ = std::move(result->failure);
   if (failure_ || stopping_) co_return {};
@@ -160,7 +161,7 @@ void StreamTask::given_up() {
   const auto& chain = state_->chain();
   failure_ =
       StreamFailure{chain.name_of(chain.running_step()),
-                    {sources_.size() == 1 ? sources_.front() : "partition", partition_},
+                    {sources_.size() == 1 ? sources_.front().topic : "partition", partition_},
                     chain.running_record(),
                     {Errc::timed_out,
                      concat("the operator did not come back within ",
@@ -174,14 +175,15 @@ Task<std::optional<TurnInput>> StreamTask::read() {
                        .bytes_min = 1,
                        .bytes_max = turn_bytes_max,
                        .isolation = Isolation::read_committed,
+                       .by_topic_id = true,
                        .rack = {},
                        .topics = {},
                        .forgotten = {}};
-  for (const auto& topic : sources_) {
-    auto& asked = request.topics.emplace_back(TopicFetch{{topic, {}}, {}});
+  for (const auto& source : sources_) {
+    auto& asked = request.topics.emplace_back(TopicFetch{{{}, source.id}, {}});
     asked.partitions.push_back({.partition = partition_,
                                 .current_leader_epoch = {},
-                                .from = state_->positions().find(topic)->second,
+                                .from = state_->positions().find(source.topic)->second.next,
                                 .last_fetched_epoch = {},
                                 .log_start = {},
                                 .bytes_max = source_bytes_max});
@@ -198,17 +200,21 @@ Task<std::optional<TurnInput>> StreamTask::read() {
   }
   TurnInput input{.sources = {}, .now = parts_.environment.clock().wall()};
   for (auto& topic : answer->topics) {
+    const auto source = std::ranges::find(sources_, topic.topic.id, &StreamSource::id);
+    if (source == sources_.end()) continue;
     for (auto& fetched : topic.partitions) {
-      MR_CO_CHECK(co_await take(fetched, topic.topic.name, input));
+      MR_CO_CHECK(co_await take(fetched, *source, input));
     }
   }
   if (input.sources.empty()) co_return std::nullopt;
   co_return std::move(input);
 }
 
-Task<bool> StreamTask::take(PartitionFetched& fetched, const std::string& topic, TurnInput& input) {
+Task<bool> StreamTask::take(PartitionFetched& fetched, const StreamSource& source,
+                            TurnInput& input) {
+  const auto& topic = source.topic;
   if (fetched.error == ErrorCode::offset_out_of_range) {
-    MR_CO_CHECK(co_await reset_position(topic));
+    MR_CO_CHECK(co_await reset_position(source));
     co_return false;
   }
   if (fetched.error != ErrorCode::none) {
@@ -223,8 +229,9 @@ Task<bool> StreamTask::take(PartitionFetched& fetched, const std::string& topic,
 }
 
 // Retention has removed what was next; or the log has lost its end, and begins again there.
-Task<> StreamTask::reset_position(std::string topic) {
-  const auto position = state_->positions().find(topic)->second;
+Task<> StreamTask::reset_position(const StreamSource& source) {
+  const auto& topic = source.topic;
+  const auto position = state_->positions().find(topic)->second.next;
   MR_CO_TRY(const auto start, co_await find_offset(topic, OffsetSpec::earliest));
   MR_CO_TRY(const auto end, co_await find_offset(topic, OffsetSpec::latest));
   const auto next = position > end ? end : start;
@@ -234,7 +241,7 @@ Task<> StreamTask::reset_position(std::string topic) {
                 {"log_start", start.value},
                 {"log_end", end.value},
                 {"goes_on_at", next.value}});
-  state_->set_position(topic, next);
+  state_->set_position(topic, {next, source.id});
   co_return {};
 }
 
@@ -299,14 +306,14 @@ void StreamTask::tell(const TurnResult& result) {
 void StreamTask::tell_positions(const SourcePositions& positions) {
   status_->change([&](StreamTaskFact& fact) {
     fact.sources.clear();
-    for (const auto& topic : sources_) {
+    for (const auto& [topic, id] : sources_) {
       const auto position = positions.find(topic);
       const auto end = ends_.find(topic);
       auto& source = fact.sources.emplace_back(StreamSourceFact{topic, {}, -1});
       if (position == positions.end()) continue;
-      source.position = position->second;
+      source.position = position->second.next;
       if (end == ends_.end()) continue;
-      source.lag = std::max<std::int64_t>(end->second - position->second, 0);
+      source.lag = std::max<std::int64_t>(end->second - source.position, 0);
     }
   });
 }

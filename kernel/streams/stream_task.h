@@ -69,6 +69,20 @@ class TaskStatus {
   std::vector<std::uint64_t> state_entries_;
 };
 
+/// A source as it is while a task runs.
+struct StreamSource {
+  std::string topic;
+  Uuid id;
+  friend bool operator==(const StreamSource&, const StreamSource&) = default;
+};
+
+/// What a task reads.
+struct TaskInputs {
+  std::int32_t partition = 0;  ///< of all sources
+  std::vector<StreamSource> sources;
+  std::optional<FailedRecord> skip;  ///< no operator sees it
+};
+
 /// How a task has ended.
 struct TaskEnd {
   enum class Kind {
@@ -84,8 +98,7 @@ struct TaskEnd {
 class StreamTask {
  public:
   StreamTask(StreamParts& parts, std::shared_ptr<const StreamRun> run,
-             std::shared_ptr<TaskStatus> status, std::int32_t partition,
-             std::vector<std::string> sources);
+             std::shared_ptr<TaskStatus> status, TaskInputs inputs);
   ~StreamTask();
   StreamTask(const StreamTask&) = delete;
   StreamTask& operator=(const StreamTask&) = delete;
@@ -109,8 +122,8 @@ class StreamTask {
   Task<> turn();
   Task<> process(TurnInput input);
   Task<std::optional<TurnInput>> read();
-  Task<bool> take(PartitionFetched& fetched, const std::string& topic, TurnInput& input);
-  Task<> reset_position(std::string topic);
+  Task<bool> take(PartitionFetched& fetched, const StreamSource& source, TurnInput& input);
+  Task<> reset_position(const StreamSource& source);
   Task<> apply_replacements();
   Task<> keep_snapshot();
   Task<> release_state();
@@ -129,6 +142,7 @@ class StreamTask {
   Task<> restore();
   Task<Offset> restore_snapshot();
   Task<> find_beginnings();
+  Task<bool> find_beginning(const StreamSource& source);
   Task<> find_ends();
   Task<Offset> find_offset(std::string topic, OffsetSpec spec);
 
@@ -144,7 +158,8 @@ class StreamTask {
   std::shared_ptr<const StreamRun> run_;
   std::shared_ptr<TaskStatus> status_;
   std::int32_t partition_;
-  std::vector<std::string> sources_;
+  std::vector<StreamSource> sources_;
+  std::optional<FailedRecord> skip_;
   Log log_;
   Shard& shard_;
   std::unique_ptr<Session> session_;

@@ -4,6 +4,7 @@
 #include <ranges>
 #include <utility>
 
+#include "kernel/config/stream_check.h"
 #include "kernel/config/text.h"
 #include "kernel/streams/stream_task.h"
 #include "kernel/streams/stream_topology.h"
@@ -53,17 +54,20 @@ Task<> StreamTask::prepare() {
 
 Task<> StreamTask::make_state() {
   auto work = [run = run_, partition = partition_, &clock = parts_.environment.clock(),
-               codecs = parts_.codecs]() -> Result<std::shared_ptr<TurnState>> {
+               codecs = parts_.codecs, skip = skip_]() -> Result<std::shared_ptr<TurnState>> {
     std::vector<OperatorChain::Step> steps;
     for (std::size_t at = 0; at < run->plugins.size(); ++at) {
       const auto& plugin = run->plugins[at];
       MR_TRY(auto object, plugin->make());
       steps.push_back({run->spec.steps[at].name, {plugin, std::move(object)}});
     }
-    TurnSettings settings{.stream = run->spec.name,
-                          .partition = partition,
-                          .on_error = policy_of(run->spec.on_error),
-                          .dead_letter = run->spec.dead_letter};
+    TurnSettings settings{
+        .stream = run->spec.name,
+        .check_output = [run](const std::string& topic) { return check_output(run->spec, topic); },
+        .partition = partition,
+        .on_error = policy_of(run->spec.on_error),
+        .dead_letter = run->spec.dead_letter,
+        .skip = skip};
     return std::make_shared<TurnState>(std::move(settings), std::move(steps), run->spec.sink,
                                        run->memory, clock, codecs);
   };
@@ -152,12 +156,9 @@ Task<Offset> StreamTask::restore_snapshot() {
 
 Task<> StreamTask::find_beginnings() {
   bool found = false;
-  for (const auto& topic : sources_) {
-    if (state_->positions().contains(topic)) continue;
-    const auto spec = run_->spec.from == "latest" ? OffsetSpec::latest : OffsetSpec::earliest;
-    MR_CO_TRY(const auto offset, co_await find_offset(topic, spec));
-    state_->set_position(topic, offset);
-    found = true;
+  for (const auto& source : sources_) {
+    MR_CO_TRY(const bool begins, co_await find_beginning(source));
+    found = begins || found;
   }
   if (!found) co_return {};
   // "latest" shall mean the same after a crash.
@@ -165,10 +166,32 @@ Task<> StreamTask::find_beginnings() {
   co_return co_await process(std::move(nothing));
 }
 
+// Whether there was no position, or one of another topic that had this name.
+Task<bool> StreamTask::find_beginning(const StreamSource& source) {
+  const auto& positions = state_->positions();
+  const auto known = positions.find(source.topic);
+  if (known != positions.end() && known->second.topic_id == source.id) co_return false;
+  if (known != positions.end() && known->second.topic_id.is_none()) {
+    state_->set_position(source.topic, {known->second.next, source.id});
+    co_return true;
+  }
+  const auto spec = run_->spec.from == "latest" ? OffsetSpec::latest : OffsetSpec::earliest;
+  MR_CO_TRY(const auto offset, co_await find_offset(source.topic, spec));
+  if (known != positions.end() && partition_ == 0) {
+    log_.warning("a source was deleted and made anew; the stream begins anew with it",
+                 {{"source", source.topic},
+                  {"id", to_string(source.id)},
+                  {"id_before", to_string(known->second.topic_id)},
+                  {"from", run_->spec.from}});
+  }
+  state_->set_position(source.topic, {offset, source.id});
+  co_return true;
+}
+
 // So that the lag is known before the first record comes.
 Task<> StreamTask::find_ends() {
   if (!state_) co_return {};
-  for (const auto& topic : sources_) {
+  for (const auto& [topic, id] : sources_) {
     MR_CO_TRY(ends_[topic], co_await find_offset(topic, OffsetSpec::latest));
   }
   std::vector<std::uint64_t> entries;

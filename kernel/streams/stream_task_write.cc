@@ -6,6 +6,7 @@
 
 #include "kernel/config/text.h"
 #include "kernel/streams/stream_task.h"
+#include "kernel/streams/stream_topology.h"
 
 namespace millrace::kernel {
 
@@ -112,6 +113,19 @@ Task<> StreamTask::write_all(Batches batches) {
 
 Task<> StreamTask::commit(Buffer changelog) {
   auto appended = changelog_->append_own(changelog);
+  if (!appended && appended.error().error == ErrorCode::message_too_large) {
+    const auto topic = changelog_of(run_->spec.name);
+    failure_ = StreamFailure{
+        {},
+        {},
+        {},
+        {Errc::too_large,
+         concat(topic, " does not take the ", changelog.size(),
+                " bytes that one turn has changed, because of its max.message.bytes; let it take "
+                "1 GiB, as those that the broker makes: millrace config alter --topic ",
+                topic, " --set max.message.bytes=1073741824")}};
+    co_return {};
+  }
   if (!appended) {
     co_return Error{Errc::io,
                     concat("cannot write the changelog: ", name_of(appended.error().error), " ",

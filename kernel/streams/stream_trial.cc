@@ -19,13 +19,15 @@ struct Trial {
   std::optional<Error> wrong;
 };
 
-Trial try_step(PlannedStream::Step step, const std::string& instance,
+Trial try_step(const StreamSpec& stream, PlannedStream::Step step, const std::string& instance,
                std::shared_ptr<const HostSettings> settings, HostServices services) {
   const auto plugin =
       OperatorPlugin::start(std::move(step), instance, std::move(settings), services);
   if (!plugin) return {plugin.error()};
   const auto made = (*plugin)->make();
   if (!made) return {made.error()};
+  const auto writable = (*plugin)->check_topics(stream);
+  if (!writable) return {writable.error()};
   return {};
 }
 
@@ -38,8 +40,8 @@ Task<std::vector<Error>> try_steps(PlannedStream planned,
   for (std::size_t at = 0; at < planned.steps.size(); ++at) {
     const auto& step = planned.steps[at];
     const auto instance = concat(planned.spec.name, ".", planned.spec.steps[at].name);
-    auto work = [step, instance, settings, services]() -> Result<Trial> {
-      return try_step(step, instance, settings, services);
+    auto work = [spec = planned.spec, step, instance, settings, services]() -> Result<Trial> {
+      return try_step(spec, step, instance, settings, services);
     };
     auto trying = run_watched(services.environment, trial_limit, std::move(work));
     auto tried = co_await std::move(trying);

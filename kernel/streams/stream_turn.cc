@@ -96,8 +96,8 @@ TurnResult TurnState::run(const TurnInput& input) {
   return result;
 }
 
-void TurnState::set_position(const std::string& topic, Offset next) {
-  positions_[topic] = next;
+void TurnState::set_position(const std::string& topic, SourcePosition position) {
+  positions_[topic] = position;
   progress_ = true;
 }
 
@@ -116,7 +116,7 @@ bool TurnState::run_source(const TurnInput::Source& input, TurnResult& result) {
     return false;
   };
   const auto read = input.batches.flatten();
-  auto& position = positions_[input.topic];
+  auto& position = positions_[input.topic].next;
   if (!read) return fail(position, read.error());
   Aborted aborted(input.aborted);
   for (auto left = *read; !left.empty();) {
@@ -143,7 +143,7 @@ bool TurnState::run_source(const TurnInput::Source& input, TurnResult& result) {
 
 bool TurnState::run_batch(const TopicPartition& source, const BatchHeader& header,
                           const Buffer& batch, TurnResult& result) {
-  auto& position = positions_.find(source.topic)->second;
+  auto& position = positions_.find(source.topic)->second.next;
   const auto records = open_records(header, batch, codecs_, opened_bytes_max);
   if (!records) {
     result.failure = StreamFailure{{}, source, header.base_offset, records.error()};
@@ -165,7 +165,7 @@ bool TurnState::run_batch(const TopicPartition& source, const BatchHeader& heade
 }
 
 bool TurnState::run_set(const TopicPartition& source, const Buffer& set, TurnResult& result) {
-  auto& position = positions_.find(source.topic)->second;
+  auto& position = positions_.find(source.topic)->second.next;
   const auto messages = open_legacy_entry(set, codecs_, opened_bytes_max);
   if (!messages) {
     result.failure = StreamFailure{{}, source, position, messages.error()};
@@ -181,15 +181,25 @@ bool TurnState::run_set(const TopicPartition& source, const Buffer& set, TurnRes
   return true;
 }
 
+bool TurnState::is_to_skip(const TopicPartition& source, Offset offset) const {
+  return settings_.skip && settings_.skip->offset == offset && settings_.skip->source == source;
+}
+
 bool TurnState::run_record(const TopicPartition& source, const RecordView& record,
                            TurnResult& result) {
+  if (is_to_skip(source, record.offset)) {
+    ++result.skipped;
+    return true;
+  }
   chain_.advance(record.timestamp);
   while (auto failure = chain_.fire_timers(source, settings_.on_error != ErrorPolicy::stop)) {
     if (failure->kind == ChainFailure::Kind::record && settings_.on_error != ErrorPolicy::stop) {
       ++result.skipped;
       continue;
     }
-    return settle(source, record, *std::move(failure), result);
+    const bool settled = settle(source, record, *std::move(failure), result);
+    if (result.failure) result.failure->of_timer = true;
+    return settled;
   }
   auto failure = chain_.process(source, record);
   return !failure || settle(source, record, *std::move(failure), result);
@@ -198,8 +208,14 @@ bool TurnState::run_record(const TopicPartition& source, const RecordView& recor
 bool TurnState::settle(const TopicPartition& source, const RecordView& record, ChainFailure failure,
                        TurnResult& result) {
   if (failure.kind == ChainFailure::Kind::unknown_topic) {
-    result.unknown_topic = std::move(failure.topic);
-    return false;
+    auto wrong = settings_.check_output ? settings_.check_output(failure.topic) : std::nullopt;
+    if (!wrong) {
+      result.unknown_topic = std::move(failure.topic);
+      return false;
+    }
+    failure.kind = ChainFailure::Kind::record;
+    chain_.count_error(failure.step_at);
+    failure.error = {Errc::invalid_argument, concat("it sends to ", *std::move(wrong))};
   }
   if (failure.kind == ChainFailure::Kind::record && settings_.on_error != ErrorPolicy::stop) {
     if (settings_.on_error == ErrorPolicy::dead_letter &&

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,12 +31,18 @@ struct TurnInput {
   Timestamp now;  ///< for the changelog
 };
 
+struct FailedRecord {
+  TopicPartition source;
+  Offset offset;
+};
+
 /// Why a stream ends.
 struct StreamFailure {
   std::string step;       ///< empty: none is to blame
   TopicPartition source;  ///< and the record, when there is one
   Offset offset;
   Error error;
+  bool of_timer = false;  ///< the record has only moved the time
 };
 std::string to_string(const StreamFailure& failure);
 
@@ -58,9 +65,12 @@ enum class ErrorPolicy : std::uint8_t { stop, skip, dead_letter };
 
 struct TurnSettings {
   std::string stream;
+  /// Why the topic that an operator names may not be written to; none: it may.
+  std::function<std::optional<std::string>(const std::string& topic)> check_output = {};
   std::int32_t partition = 0;
   ErrorPolicy on_error = ErrorPolicy::stop;
   std::string dead_letter;
+  std::optional<FailedRecord> skip = {};  ///< no operator sees it
 };
 
 /// Everything a task's turns work on; shared with the worker that runs one, which may not come back
@@ -78,7 +88,7 @@ class TurnState {
   StreamOutputs& outputs() noexcept { return outputs_; }
   const SourcePositions& positions() const noexcept { return positions_; }
   /// The next turn commits it, whatever it reads.
-  void set_position(const std::string& topic, Offset next);
+  void set_position(const std::string& topic, SourcePosition position);
   Buffer snapshot(Offset at) { return KeyedStateLog::snapshot(chain_, positions_, at); }
   Result<> restore(Buffer snapshot, Offset at) {
     return KeyedStateLog::restore(std::move(snapshot), at, chain_, positions_);
@@ -92,6 +102,7 @@ class TurnState {
                  TurnResult& result);
   bool run_set(const TopicPartition& source, const Buffer& set, TurnResult& result);
   bool run_record(const TopicPartition& source, const RecordView& record, TurnResult& result);
+  bool is_to_skip(const TopicPartition& source, Offset offset) const;
   bool settle(const TopicPartition& source, const RecordView& record, ChainFailure failure,
               TurnResult& result);
   bool write_dead_letter(const TopicPartition& source, const RecordView& record,

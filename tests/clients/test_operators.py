@@ -1,6 +1,7 @@
 """The shipped operators in streams of a live broker."""
 
 import json
+import re
 import time
 
 import pytest
@@ -128,4 +129,32 @@ def test_an_option_that_means_nothing_is_told_with_line_and_column(tmp_path, ste
     config.write_text(f'[stream.a]\nsources = ["in"]\nsink = "out"\n[[stream.a.steps]]\n{steps}\n')
     started = daemon("--config", config, "--set", f"broker.data={tmp_path / 'data'}")
     assert started.returncode == BAD_CONFIG
-    assert f"{config}:5:" in started.stderr and words in started.stderr, started.stderr
+    # Of the option, or of the operator where none is named.
+    places = re.findall(rf"{re.escape(str(config))}:(\d+):\d+: ", started.stderr)
+    option = words.partition(":")[0]
+    lines = config.read_text().splitlines()
+    named = [at for at, line in enumerate(lines, 1) if line.startswith(f"{option} =")]
+    assert words in started.stderr, started.stderr
+    assert places and int(places[0]) in (named or [5, 6, 7, 8]), started.stderr
+
+
+def test_a_route_to_where_nobody_may_write_is_refused(streams, kafka, tmp_path):
+    for topic, words in (
+        ("in", "a source as well"),
+        ("__consumer_offsets", "is the broker's own"),
+        ("__stream_x_changelog", "keeps the state of a stream"),
+        ("../../x", "is no name of a topic"),
+        ("x" * 300, "is no name of a topic"),
+    ):
+        for more in ({"topics": [f"a={topic}"]}, {"topics": ["a=b"], "otherwise": topic}):
+            steps = [step("route", field="key", **more)]
+            spec = {"name": "r", "sources": ["in"], "steps": steps}
+            answer = streams.http.ask("POST", "/admin/streams", spec)
+            assert answer.status == 400 and words in answer.json()["message"], answer
+    config = tmp_path / "millrace.toml"
+    config.write_text(
+        '[stream.a]\nsources = ["in"]\n[[stream.a.steps]]\n'
+        'operator = "route"\nfield = "key"\ntopics = ["a=in"]\n'
+    )
+    started = daemon("--config", config, "--set", f"broker.data={tmp_path / 'data'}")
+    assert started.returncode == BAD_CONFIG and "a source as well" in started.stderr

@@ -1,12 +1,16 @@
 """Streams: operators between topics, with state, over restarts and kills, and when they misbehave."""
 
+import os
 import re
 import shutil
+import signal
+import threading
+import time
 from collections import Counter
 
 import pytest
 
-from harness.broker import Millrace
+from harness.broker import PREFIX, Millrace
 from harness.client import ClientError
 from harness.confluent import Confluent
 from harness.paths import SOURCE
@@ -19,6 +23,7 @@ pytestmark = pytest.mark.millrace
 
 PARTITIONS = 3
 TOPIC_DELETION_DISABLED = 73
+TOOL_SECONDS_MAX = 0.9
 README = SOURCE / "plugins" / "transport" / "http" / "README.md"
 
 
@@ -430,21 +435,162 @@ def test_an_operator_is_replaced_while_it_runs(streams, broker, kafka, tmp_path)
     assert values_of(kafka, "out")[-1] == f"two:{total + 1}:z".encode()
 
 
-def test_what_cannot_replace_is_refused_and_the_stream_goes_on(streams, kafka, tmp_path):
+def test_what_cannot_replace_is_refused_and_the_stream_goes_on(streams, broker, kafka, tmp_path):
     streams.create("copy", "in", "out", "pass")
     junk = tmp_path / "junk.so"
-    junk.write_bytes(b"junk")
-    for body, status in (
-        ({"step": "pass", "file": str(junk)}, 400),
-        ({"step": "pass", "file": str(tmp_path / "none.so")}, 404),
-        ({"step": "pas", "file": str(junk)}, 404),
-        ({"step": "pass", "file": str(STEPS / "operators" / "misbehaves.so")}, 400),
-        ({"step": "pass"}, 400),
+    junk.write_bytes(b"s3cret")
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    codec = PREFIX / "lib" / "millrace" / "plugins" / "compression" / "lz4.so"
+    other = STEPS / "operators" / "misbehaves.so"
+    for file, words in (
+        (junk, "not an ELF file"),
+        (tmp_path, "a folder, expected a file"),
+        (fifo, "a device, pipe or socket"),
+        ("/dev/zero", "a device, pipe or socket"),
+        (tmp_path / "none.so", "there is no such file"),
+        (tmp_path / ("x" * 300), "File name too long"),
+        ("none.so", "expected the whole path"),
+        (codec, "a compression plugin, expected an operators plugin"),
+        (other, "step pass needs the option how"),
     ):
-        answer = streams.ask("copy", "replace", body)
-        assert answer.status == status, (body, answer)
+        answer = streams.ask("copy", "replace", {"step": "pass", "file": str(file)})
+        assert answer.status == 400, answer
+        message = answer.json()["message"]
+        assert words in message and "s3cr" not in message and ".operators" not in message
+        assert file == other or str(file) in message
+    kept = broker.folder / "data" / ".operators"
+    assert not kept.exists() or not list(kept.iterdir())
+    assert streams.ask("copy", "replace", {"step": "pas", "file": str(junk)}).status == 404
+    assert streams.ask("copy", "replace", {"step": "pass"}).status == 400
     send(kafka, [b"x"])
     streams.wait_for_position("copy", 1)
+
+
+def test_a_stream_whose_operator_is_gone_stays_in_view(streams, broker, kafka, tmp_path):
+    for name in ("one", "two"):
+        streams.create(name, "in", f"out-{name}", "stamp_one")
+        file = STEPS / "operators" / "stamp_two.so"
+        answer = streams.ask(name, "replace", {"step": "stamp_one", "file": str(file)})
+        assert answer.json()["kept"] is True
+    broker.stop()
+    for copy in (broker.folder / "data" / ".operators").iterdir():
+        copy.unlink()
+    broker.start()
+    fact = streams.wait_for_state("one", "failed")
+    assert "stamp_one" in fact["reason"] and ".operators" in fact["reason"]
+    listed = streams.http.get("/admin/streams")["streams"]
+    assert [one["state"] for one in listed] == ["failed", "failed"]
+    assert streams.ask("one", "start").status == 400
+    assert streams.http.ask("DELETE", "/admin/streams/two").status == 200
+    file = STEPS / "operators" / "stamp_one.so"
+    answer = streams.ask("one", "replace", {"step": "stamp_one", "file": str(file)})
+    assert answer.status == 200, answer
+    send(kafka, [b"x"])
+    streams.wait_for_position("one", 1)
+    assert values_of(kafka, "out-one") == [b"one:1:x"]
+
+
+# ---- what is deleted and made anew ----
+
+
+@pytest.mark.parametrize("partitions", [1, PARTITIONS, 5])
+@pytest.mark.parametrize("records", [10, 500])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_source_that_is_made_anew_is_begun_anew(
+    streams, broker, kafka, partitions, records, restarts
+):
+    """Whether it has fewer or more records than before, and fewer or more partitions."""
+    streams.create("copy", "in", "out", "pass")
+    kafka.produce("in", [Record(b"%d" % n, b"old-%d" % n) for n in range(records)])
+    streams.wait_for_position("copy", records)
+    if restarts:
+        broker.stop()
+        broker.start()
+    kafka.delete_topic("in")
+    kafka.create_topic("in", partitions)
+    anew = [Record(b"%d" % n, b"new-%d" % n) for n in range(60)]
+    kafka.produce("in", anew)
+
+    def there(fact: dict) -> bool:
+        running = [task for task in fact["tasks"] if task["state"] == "running"]
+        behind = sum(source["position"] for task in running for source in task["sources"])
+        return len(running) == len(fact["tasks"]) == partitions and behind == len(anew)
+
+    streams.wait_until("copy", there)
+    assert {record.value for record in anew} <= set(values_of(kafka, "out"))
+    broker.wait_for_log_line("WARN", "a source was deleted and made anew")
+
+
+def test_deleted_with_its_state_or_without(streams, broker, kafka):
+    def make() -> None:
+        streams.create("count", "in", "counts", "words")
+
+    def last_count() -> int:
+        return max(int(record.value) for record in records_of(kafka, "counts"))
+
+    make()
+    send(kafka, [b"a"] * 10)
+    streams.wait_for_position("count", 10)
+    assert streams.http.ask("DELETE", "/admin/streams/count", {"keep": True}).status == 400
+    answer = streams.http.ask("DELETE", "/admin/streams/count", {"keep_state": True})
+    assert answer.status == 200, answer
+    make()
+    send(kafka, [b"a"])
+    streams.wait_for_position("count", 11)
+    assert last_count() == 11
+    assert streams.http.ask("DELETE", "/admin/streams/count").status == 200
+    assert "__stream_count_changelog" not in kafka.list_topics()
+    kafka.delete_topic("counts")
+    make()
+    streams.wait_for_position("count", 11)
+    assert [int(record.value) for record in records_of(kafka, "counts")] == list(range(1, 12))
+
+
+# ---- one record that cannot be processed ----
+
+
+def test_one_record_is_skipped_when_asked_for(streams, broker, kafka):
+    streams.create("strict", "in", "out", "misbehaves", options={"how": "fail"})
+    send(kafka, [b"a", b"poison", b"b", b"poison", b"c"])
+    for _ in range(2):
+        fact = streams.wait_for_state("strict", "failed")
+        assert "offset" in fact["reason"]
+        assert streams.ask("strict", "start").status == 200
+        streams.wait_for_state("strict", "failed")
+        answer = streams.ask("strict", "start", {"skip": True})
+        assert answer.status == 200, answer
+        broker.wait_for_log_line("WARN", "is skipped, as was asked for")
+    streams.wait_for_position("strict", 5)
+    assert values_of(kafka, "out") == [b"a", b"b", b"c"]
+    refused = streams.ask("strict", "start", {"skip": True})
+    assert refused.status == 409 and "has not failed" in refused.text
+    assert streams.ask("strict", "start", {"skip": 3}).status == 400
+
+
+# ---- what may not be written to ----
+
+
+def test_a_changelog_that_takes_too_little_says_so(streams, kafka):
+    kafka.create_topic("__stream_copy_changelog", PARTITIONS, {"max.message.bytes": "100"})
+    streams.create("copy", "in", "out", "pass")
+    fact = streams.wait_for_state("copy", "failed")
+    assert "max.message.bytes" in fact["reason"] and "millrace config alter" in fact["reason"]
+
+
+# ---- a broker that stands still, or stops ----
+
+
+def test_a_process_that_was_stopped_does_not_end_its_streams(streams, broker, kafka):
+    streams.create("slow", "in", "out", "misbehaves", options={"how": "dawdle"}, timeout_ms=3000)
+    send(kafka, [b"x"])
+    streams.wait_for_position("slow", 1)
+    send(kafka, [b"poison"] * 4)  # 300 ms each
+    threading.Event().wait(0.2)  # they have begun
+    broker.process.send_signal(signal.SIGSTOP)
+    threading.Event().wait(4)  # what is tested: a process that stands still
+    broker.process.send_signal(signal.SIGCONT)
+    assert streams.wait_for_position("slow", 5)["state"] == "running"
 
 
 # ---- our tool ----
@@ -467,6 +613,12 @@ def test_the_tool_lists_describes_stops_starts_and_replaces(streams, broker, kaf
     tool.text("stream", *admin, "start", "copy")
     streams.wait_for_state("copy", "running")
     tool.text("stream", *admin, "replace", "copy", "pass", STEPS / "operators" / "pass.so")
+    began = time.monotonic()
+    tool.text("stream", *admin, "list")
+    assert time.monotonic() - began < TOOL_SECONDS_MAX, "nothing is waited for"
+    empty = run("stream", *admin, "describe", "")
+    assert empty.code == 64 and "the name of the stream is empty" in empty.errors
+    assert "with its state" in tool.text("stream", *admin, "delete", "copy")
     unknown = run("stream", *admin, "describe", "none")
     assert unknown.code == 1 and "there is no stream none" in unknown.errors
     nowhere = run("stream", "--admin", "127.0.0.1:1", "list")

@@ -1,4 +1,5 @@
-// The first record of each text that a part of it has; the same text within a time is dropped.
+// The first record of each text that a part of it has; the same text within a time is dropped. What
+// was seen is known per partition.
 #include <memory>
 #include <string>
 
@@ -60,11 +61,14 @@ constexpr MillraceOption options[] = {
     {"field", MILLRACE_OPTION_TEXT, nullptr, "key", unbounded_min, unbounded_max, nullptr,
      "What two records have in common: key, value, header.NAME, or value.PATH of a JSON value.", 0},
     {"within_ms", MILLRACE_OPTION_INTEGER, "ms", "3600000", 1, within_ms_max, nullptr,
-     "How long, by the records' timestamps, a text is remembered since it was first seen.", 0},
+     "How long, by the records' timestamps, a text is remembered since it was first seen. Each "
+     "partition remembers for itself: what is the same has to have the same key.",
+     0},
     {}};
 
 }  // namespace
 
 MILLRACE_PLUGIN(DedupPlugin, .kind = "operators", .id = "org.millrace.operators.dedup",
-                .version = "0.1.0", .summary = "drops what was seen before, within a time",
+                .version = "0.1.0",
+                .summary = "drops what the same partition had before, within a time",
                 .options = options);

@@ -2,6 +2,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <millrace/fields/field.h>
 #include <millrace/operator.h>
@@ -72,10 +74,20 @@ class RouteFactory final : public OperatorFactory {
   }
 };
 
-class RoutePlugin final : public Plugin {
+class RoutePlugin final : public Plugin, public OperatorTopics {
  public:
   Result<> start(Registrar& registrar, Host& /*host*/) override {
     return registrar.add(std::make_unique<RouteFactory>());
+  }
+  void* extension(std::string_view id) noexcept override {
+    return id == extension_id ? static_cast<OperatorTopics*>(this) : nullptr;
+  }
+  Result<std::vector<std::string>> topics(const Options& step_options) const override {
+    MR_TRY(const auto routes, routes_of(step_options));
+    std::vector<std::string> topics;
+    for (const auto& [text, topic] : routes.topics) topics.push_back(topic);
+    if (!routes.otherwise.empty()) topics.push_back(routes.otherwise);
+    return topics;
   }
 };
 

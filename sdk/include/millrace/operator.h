@@ -16,7 +16,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <millrace/buffer.h>
 #include <millrace/observe.h>
@@ -97,6 +99,18 @@ class OperatorFactory {
   /// Once per step and input partition. An error says what is wrong with the options, beyond what
   /// their declaration can say; it is asked for once when the stream is declared.  [any thread]
   virtual Result<std::unique_ptr<Operator>> make(const OperatorSetup& setup) = 0;
+};
+
+/// Offered by a plugin of kind `operators` as its extension `extension_id`: where its operators
+/// send records past the stream's sink, as far as options say it. A topic that cannot be written to
+/// is then refused when the stream is declared; else it ends the stream once a record goes there.
+class OperatorTopics {
+ public:
+  static constexpr std::string_view extension_id = "millrace.operators.topics/1";
+
+  virtual ~OperatorTopics() = default;
+  /// `options` as they are for OperatorFactory::make, which has taken them.  [a worker]
+  virtual Result<std::vector<std::string>> topics(const Options& options) const = 0;
 };
 
 }  // namespace millrace

@@ -91,8 +91,8 @@ class Streams {
   virtual Task<StreamFact> describe(std::string name) = 0;
   /// Kept in coordination, and started. What the configuration declares wins over one of that name.
   virtual Task<> create(StreamSpec spec) = 0;
-  /// Ends it and forgets its declaration. Its changelog topic stays: a stream made anew under this
-  /// name goes on from there.
+  /// Ends it and forgets its declaration, its state and its positions: a stream made anew under
+  /// this name begins anew. Errc::conflict: it is stopped, and its changelog cannot be deleted.
   virtual Task<> remove(std::string name) = 0;
   /// Stays so after a restart of the broker. Completes when the last batch is committed.
   virtual Task<> stop(std::string name) = 0;
@@ -101,6 +101,12 @@ class Streams {
   /// The operator of `step` goes on as what `file` holds, from the committed position, with the
   /// state that it has.
   virtual Task<> replace(std::string name, std::string step, std::string file) = 0;
+  /// Ends it and forgets its declaration. Its changelog topic stays: a stream made anew under this
+  /// name goes on from there.
+  virtual Task<> remove_but_state(std::string name) = 0;
+  /// As start(); the record that the stream has failed on is passed over. Errc::conflict: it has
+  /// not failed on a record.
+  virtual Task<> start_behind_failed(std::string name) = 0;
 };
 
 }  // namespace millrace

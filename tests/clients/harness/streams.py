@@ -54,6 +54,9 @@ class Streams:
 
         return self._wait(name, there, f"position {position}", timeout)
 
+    def wait_until(self, name: str, condition, timeout: float = DEADLINE_SECONDS) -> dict:
+        return self._wait(name, condition, "such a stream", timeout)
+
     def _wait(self, name, condition, what, timeout) -> dict:
         deadline = time.monotonic() + timeout
         while True:

@@ -1,4 +1,5 @@
 // A step that passes records on, until one has the value that makes it misbehave.
+#include <chrono>
 #include <future>
 #include <memory>
 #include <stdexcept>
@@ -29,6 +30,10 @@ class Misbehaves final : public Operator {
     if (how_ == "fail") return Error{Errc::invalid_argument, "this record is not to my liking"};
     if (how_ == "throw") throw std::runtime_error("thrown on purpose");
     if (how_ == "throw-other") throw 42;
+    if (how_ == "dawdle") {
+      std::promise<void> never;
+      never.get_future().wait_for(std::chrono::milliseconds(300));
+    }
     if (how_ == "hang") {
       std::promise<void> never;
       never.get_future().wait();
@@ -79,7 +84,7 @@ class MisbehavesPlugin final : public Plugin {
 
 constexpr MillraceOption options[] = {
     {"how", MILLRACE_OPTION_TEXT, nullptr, nullptr, unbounded_min, unbounded_max,
-     "fail|throw|throw-other|hang|hoard|flood|swallow|garbage|nowhere|refuse|make-null|"
+     "fail|throw|throw-other|dawdle|hang|hoard|flood|swallow|garbage|nowhere|refuse|make-null|"
      "make-throws",
      "What it does.", MILLRACE_OPTION_REQUIRED},
     {"when", MILLRACE_OPTION_TEXT, nullptr, "poison", unbounded_min, unbounded_max, nullptr,

@@ -217,6 +217,15 @@ Result<Replacement> read_replacement(const std::string& body) {
   return Replacement{*std::move(step), *std::move(file)};
 }
 
+/// `{"NAME": true}`; nothing is false.
+Result<bool> read_flag(const std::string& body, std::string_view name) {
+  if (body.empty()) return false;
+  MR_TRY(auto members, Members::read(body));
+  MR_TRY(const auto flag, members.boolean(name));
+  MR_CHECK(members.end());
+  return flag.value_or(false);
+}
+
 }  // namespace
 
 Task<HttpResponse> handle_list_streams(Exchange& exchange) {
@@ -253,7 +262,10 @@ Task<HttpResponse> handle_create_stream(Exchange& exchange) {
 Task<HttpResponse> handle_delete_stream(Exchange& exchange) {
   auto* streams = streams_of(exchange);
   if (streams == nullptr) co_return no_streams();
-  auto removing = streams->remove(exchange.arguments.front());
+  const auto keep = read_flag(exchange.request.body, "keep_state");
+  if (!keep) co_return bad_body(keep.error());
+  const auto& name = exchange.arguments.front();
+  auto removing = *keep ? streams->remove_but_state(name) : streams->remove(name);
   const auto removed = co_await std::move(removing);
   if (!removed) co_return refused(removed.error());
   co_return json_response({{"deleted", exchange.arguments.front()}});
@@ -262,7 +274,10 @@ Task<HttpResponse> handle_delete_stream(Exchange& exchange) {
 Task<HttpResponse> handle_start_stream(Exchange& exchange) {
   auto* streams = streams_of(exchange);
   if (streams == nullptr) co_return no_streams();
-  auto starting = streams->start(exchange.arguments.front());
+  const auto skip = read_flag(exchange.request.body, "skip");
+  if (!skip) co_return bad_body(skip.error());
+  const auto& name = exchange.arguments.front();
+  auto starting = *skip ? streams->start_behind_failed(name) : streams->start(name);
   const auto started = co_await std::move(starting);
   if (!started) co_return refused(started.error());
   co_return json_response({{"started", exchange.arguments.front()}});
@@ -282,10 +297,16 @@ Task<HttpResponse> handle_replace_operator(Exchange& exchange) {
   if (streams == nullptr) co_return no_streams();
   auto wanted = read_replacement(exchange.request.body);
   if (!wanted) co_return bad_body(wanted.error());
-  auto replacing = streams->replace(exchange.arguments.front(), wanted->step, wanted->file);
+  const auto& name = exchange.arguments.front();
+  auto replacing = streams->replace(name, wanted->step, wanted->file);
   const auto replaced = co_await std::move(replacing);
   if (!replaced) co_return refused(replaced.error());
-  co_return json_response({{"replaced", wanted->step}});
+  auto asking = streams->describe(name);
+  const auto fact = co_await std::move(asking);
+  // One of the configuration has its operator from there at the next start.
+  const bool kept = fact && fact->declared_in == "admin";
+  co_return json_response(
+      {{"stream", name}, {"replaced", wanted->step}, {"file", wanted->file}, {"kept", kept}});
 }
 
 }  // namespace millrace::http_transport

@@ -104,7 +104,7 @@ class TestTurns {
     Offset next{0};
     const auto replayed = state->replay(batches, next);
     MR_ASSERT(replayed.has_value());
-    if (!state->positions().contains("in")) state->set_position("in", {0});
+    if (!state->positions().contains("in")) state->set_position("in", {.next = {0}});
   }
 
   /// Appends to the input's log.
@@ -135,7 +135,7 @@ class TestTurns {
     return result;
   }
 
-  Offset position() const { return state->positions().find("in")->second; }
+  Offset position() const { return state->positions().find("in")->second.next; }
   std::string state_at(const std::string& key, std::size_t step = 0) {
     return text(state->chain().state_of(step).get(as_bytes(key)));
   }

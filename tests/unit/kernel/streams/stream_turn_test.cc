@@ -319,5 +319,34 @@ TEST(StreamTurnTest, RecordsOfAbortedTransactionsAndMarkersArePassedOver) {
   EXPECT_EQ(turns.position(), Offset{5});
 }
 
+TEST(StreamTurnTest, OneRecordIsPassedOver) {
+  TestTurns turns({TestStep(picky)}, {.skip = FailedRecord{{"in", 0}, {1}}});
+  turns.send({"a", "poison", "b", "poison"});
+  const auto result = turns.turn();
+  EXPECT_THAT(values_for(result, "out"), ElementsAre("a", "b"));
+  EXPECT_EQ(result.skipped, 1);
+  ASSERT_TRUE(result.failure) << "that one alone";
+  EXPECT_EQ(result.failure->offset, Offset{3});
+  EXPECT_EQ(turns.position(), Offset{3});
+}
+
+TEST(StreamTurnTest, ATopicThatMayNotBeWrittenToIsAnErrorOfTheRecord) {
+  const auto back = [](const RecordView& input, Emitter& out) -> Result<> {
+    out.emit({input.key, input.value, {}, {}, text(input.value) == "loop" ? "in" : ""});
+    return {};
+  };
+  TestTurns turns({TestStep(back)}, {.check_output = [](const std::string& topic) {
+                    return topic == "in" ? std::optional<std::string>("\"in\" is a source")
+                                         : std::nullopt;
+                  }});
+  turns.send({"a", "loop", "b"});
+  const auto result = turns.turn();
+  EXPECT_FALSE(result.unknown_topic);
+  ASSERT_TRUE(result.failure);
+  EXPECT_EQ(to_string(*result.failure),
+            "step step-0 at in-0 offset 1: it sends to \"in\" is a source");
+  EXPECT_THAT(values_for(result, "out"), ElementsAre("a"));
+}
+
 }  // namespace
 }  // namespace millrace::kernel
