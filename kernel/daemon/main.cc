@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "kernel/broker/broker_parts.h"
 #include "kernel/config/document.h"
 #include "kernel/config/text.h"
 #include "kernel/daemon/arguments.h"
@@ -53,6 +54,14 @@ unsigned shards_of(const BrokerSettings& settings) {
   if (settings.shards > 0) return settings.shards;
   // The other half of the cores is for workers, the system's network and what else runs there.
   return std::clamp(std::thread::hardware_concurrency() / 2, 1U, shards_default_max);
+}
+
+// socket.send.buffer.bytes; -1 there is none here.
+std::optional<int> send_buffer_of(const Plan& plan) {
+  const auto bytes = BrokerConfig{.defaults = plan.defaults}.number_of("socket.send.buffer.bytes",
+                                                                       std::int64_t{256} << 10);
+  if (bytes < 0) return std::nullopt;
+  return static_cast<int>(bytes);
 }
 
 ConfigPlace place_of_default(const Plan& plan, std::string_view name) {
@@ -229,8 +238,9 @@ Exit run(int argc, char** argv, const Signals& signals) {
   raise_open_files_limit(Log(sink, "environment"));
   MetricsRegistry metrics;
   metrics.gauge("millrace_build_info", "This build", {{"version", MILLRACE_VERSION}}).set(1);
-  auto environment = RealEnvironment::start({.shards = shards_of(plan->broker), .workers = 2},
-                                            Log(sink, "environment"), metrics);
+  auto environment = RealEnvironment::start(
+      {.shards = shards_of(plan->broker), .workers = 2, .send_buffer_bytes = send_buffer_of(*plan)},
+      Log(sink, "environment"), metrics);
   if (!environment) {
     std::cerr << "millraced: " << to_string(environment.error()) << '\n';
     return Exit::internal;

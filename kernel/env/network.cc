@@ -73,7 +73,9 @@ Result<std::unique_ptr<Descriptor>> open_socket(EventLoop& loop, const Target& t
   return std::make_unique<Descriptor>(loop, number);
 }
 
-Result<std::unique_ptr<Listener>> open_listener(EventLoop& loop, const Target& target) {
+// What is accepted inherits the options of its listener.
+Result<std::unique_ptr<Listener>> open_listener(EventLoop& loop, const Target& target,
+                                                std::optional<int> send_buffer_bytes) {
   const auto failed = [&] {
     return system_error(errno, "listen on " + to_string(address_of(target.address)));
   };
@@ -81,6 +83,10 @@ Result<std::unique_ptr<Listener>> open_listener(EventLoop& loop, const Target& t
   const int number = opened->number();
   const int on = 1;
   if (::setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return failed();
+  if (send_buffer_bytes) {
+    const int bytes = *send_buffer_bytes;
+    if (::setsockopt(number, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes) != 0) return failed();
+  }
   if (::bind(number, target.get(), target.size) != 0) return failed();
   if (::listen(number, SOMAXCONN) != 0) return failed();
   sockaddr_storage local{};
@@ -112,7 +118,7 @@ Task<std::unique_ptr<Listener>> SocketNetwork::listen(Address address) {
   Shard& here = co_await this_shard();
   auto resolving = resolve(workers_, address);
   MR_CO_TRY(const auto targets, co_await std::move(resolving));
-  co_return open_listener(loop_of(here), targets.front());
+  co_return open_listener(loop_of(here), targets.front(), send_buffer_bytes_);
 }
 
 Task<std::unique_ptr<Stream>> SocketNetwork::connect(Address address) {

@@ -21,7 +21,7 @@ constexpr int rounds_at_stop_max = 1000;
 
 struct RealEnvironment::Parts {
   Parts(EnvironmentSettings settings, const Log& environment_log, Metrics& all_metrics)
-      : log(environment_log), metrics(all_metrics) {
+      : log(environment_log), metrics(all_metrics), network(workers, settings.send_buffer_bytes) {
     for (unsigned i = 0; i <= settings.shards; ++i) {
       loops.push_back(std::make_unique<EventLoop>(i, log, metrics));
       if (i < settings.shards) shards.push_back(loops.back().get());
@@ -63,7 +63,7 @@ struct RealEnvironment::Parts {
   std::vector<std::unique_ptr<EventLoop>> loops;  // the control thread's is the last
   std::vector<Shard*> shards;
   WorkerPool workers;
-  SocketNetwork network{workers};
+  SocketNetwork network;
   std::vector<std::thread> threads;
   bool stopped = false;
 };

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace millrace::kernel {
 struct EnvironmentSettings {
   unsigned shards = 1;
   unsigned workers = 2;
+  std::optional<int> send_buffer_bytes{};  ///< of accepted connections; none: the system's choice
 };
 
 /// Runs from start() to stop(); both belong to a thread of the caller (main), never to one of its
