@@ -39,7 +39,7 @@ void BrokerTest::start() {
   coordination_.emplace(*std::move(coordination));
 
   BrokerParts parts{node_,
-                    *storage_->registered().storage,
+                    own_storage_ ? *own_storage_ : *storage_->registered().storage,
                     *coordination_->registered().coordination,
                     Codecs(),
                     Log(log_, "broker"),

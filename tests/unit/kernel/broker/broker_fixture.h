@@ -51,19 +51,21 @@ class BrokerTest : public ::testing::Test {
   /// The values of all records in a fetched partition.
   static std::vector<std::string> values_of(const PartitionFetched& partition);
 
-  testing::SimWorld world_{7};
-  testing::SimEnvironment& node_;
+  millrace::testing::KeptLog log_;
+  millrace::testing::SimWorld world_{7};
+  millrace::testing::SimEnvironment& node_;
   std::map<std::string, std::string> defaults_;
+  /// From the next restart() on in place of storage/memory, where a test has one of its own.
+  Storage* own_storage_ = nullptr;
   std::unique_ptr<KernelBroker> broker_;
 
  private:
   void start();
   void stop();
 
-  testing::KeptLog log_;
-  testing::KeptMetrics metrics_;
-  std::optional<testing::LoadedPlugin> storage_;
-  std::optional<testing::LoadedPlugin> coordination_;
+  millrace::testing::KeptMetrics metrics_;
+  std::optional<millrace::testing::LoadedPlugin> storage_;
+  std::optional<millrace::testing::LoadedPlugin> coordination_;
   std::vector<std::unique_ptr<Session>> sessions_;
 };
 
