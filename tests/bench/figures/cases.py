@@ -201,7 +201,7 @@ def group_heartbeats(mode: str):
         topic = bench.make_topic(f"{mode}-members", 10)
         command = [bench.build / "bin" / "bench-load", f"{mode}-heartbeats",
                    f"--broker={bench.broker.address}", f"--topic={topic}",
-                   f"--messages={bench.members()}", "--connections=100", "--seconds=15"]
+                   f"--messages={bench.members()}", "--connections=250", "--seconds=15"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True) as driver:
             ready = driver.stdout.readline()
