@@ -21,16 +21,6 @@ Result<> check(std::int16_t code, const std::string& what) {
   return Error{Errc::internal, what + ": " + std::string(name_of(error))};
 }
 
-// Today's versions name topics by id.
-Task<Uuid> topic_id(kafka::Client& client, std::string topic) {
-  kafka::MetadataRequest request;
-  request.topics.emplace().emplace_back().name = topic;
-  MR_CO_TRY(const auto answer, co_await client.call(std::move(request)));
-  if (answer.topics.size() != 1) co_return Error{Errc::corrupt, "metadata of another topic"};
-  MR_CO_CHECK(check(answer.topics[0].error_code, "metadata of " + topic));
-  co_return answer.topics[0].topic_id;
-}
-
 Task<kafka::FetchResponse> fetch(kafka::Client& client, TopicPartition partition, Uuid id,
                                  std::int64_t from) {
   kafka::FetchRequest request;
@@ -86,6 +76,15 @@ Task<> create_topic(kafka::Client& client, std::string topic, std::int32_t parti
   MR_CO_TRY(const auto answer, co_await client.call(std::move(request)));
   if (answer.topics.size() != 1) co_return Error{Errc::corrupt, "another topic was created"};
   co_return check(answer.topics[0].error_code, "create " + topic);
+}
+
+Task<Uuid> topic_id(kafka::Client& client, std::string topic) {
+  kafka::MetadataRequest request;
+  request.topics.emplace().emplace_back().name = topic;
+  MR_CO_TRY(const auto answer, co_await client.call(std::move(request)));
+  if (answer.topics.size() != 1) co_return Error{Errc::corrupt, "metadata of another topic"};
+  MR_CO_CHECK(check(answer.topics[0].error_code, "metadata of " + topic));
+  co_return answer.topics[0].topic_id;
 }
 
 Task<std::int64_t> produce(kafka::Client& client, TopicPartition partition, std::string value) {

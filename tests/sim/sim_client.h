@@ -12,6 +12,8 @@ namespace millrace::testing {
 
 Task<std::unique_ptr<kafka::Client>> connect_to(Network& network, std::string host);
 Task<> create_topic(kafka::Client& client, std::string topic, std::int32_t partitions);
+/// Today's versions name topics by id.
+Task<Uuid> topic_id(kafka::Client& client, std::string topic);
 /// Sends one record with acks = all and answers its offset.
 Task<std::int64_t> produce(kafka::Client& client, TopicPartition partition, std::string value);
 /// The values of every record from the partition's start to its high watermark.
