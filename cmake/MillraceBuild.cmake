@@ -30,7 +30,7 @@ if(MILLRACE_SANITIZE)
   add_link_options(-fsanitize=${MILLRACE_SANITIZE})
 endif()
 
-if(MILLRACE_FUZZ)
+if(MILLRACE_FUZZ) # what steers the drivers of tests/fuzz
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
