@@ -596,6 +596,7 @@ def test_a_process_that_was_stopped_does_not_end_its_streams(streams, broker, ka
 # ---- our tool ----
 
 
+@pytest.mark.alone
 def test_the_tool_lists_describes_stops_starts_and_replaces(streams, broker, kafka):
     streams.create("copy", "in", "out", "pass")
     send(kafka, [b"x"] * 10)
