@@ -53,10 +53,13 @@ std::string what_is_wrong(const CLI::App& program, const CLI::App& verb,
   // Before what is missing: a verb that is misspelt is both.
   const auto words = program.remaining(true);
   const bool no_verb = !verbs_of(verb).empty();
-  if (!words.empty() && (no_verb || error.get_name() == "ExtrasError")) {
+  const auto is = [&error](CLI::ExitCodes code) {
+    return error.get_exit_code() == static_cast<int>(code);
+  };
+  if (!words.empty() && (no_verb || is(CLI::ExitCodes::ExtrasError))) {
     return unexpected(verb, words.front());
   }
-  if (no_verb && error.get_name() == "RequiredError") {
+  if (no_verb && is(CLI::ExitCodes::RequiredError)) {
     return concat("expected a verb: ", joined(verbs_of(verb)));
   }
   std::string text = error.what();
