@@ -182,7 +182,7 @@ def test_all_operators_that_are_wrong_are_told_at_once(tmp_path):
     )
     assert code == BAD_CONFIG
     assert sorted(line.split(": ")[0] for line in lines) == sorted(
-        f"{config}:{place}" for place in ("8:6", "10:12", "14:9", "16:10")
+        f"{config}:{place}" for place in ("8:6", "10:12", "15:9", "17:10")
     )
 
 
