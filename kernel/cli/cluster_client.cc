@@ -104,6 +104,16 @@ Task<kafka::Client*> ClusterClient::broker(std::int32_t id) {
   co_return connected_.emplace(id, std::move(client)).first->second.get();
 }
 
+Task<kafka::Client*> ClusterClient::controller() {
+  MR_CO_TRY(const auto answer, co_await metadata(std::vector<std::string>()));
+  if (!brokers_.contains(answer.controller_id)) {
+    co_return error_of(ErrorCode::broker_not_available,
+                       "the cluster has no controller now; one is elected within the session "
+                       "time-out");
+  }
+  co_return co_await broker(answer.controller_id);
+}
+
 Task<kafka::Client*> ClusterClient::leader_of(PartitionInfo partition) {
   if (!brokers_.contains(partition.leader)) {
     co_return error_of(ErrorCode::leader_not_available,

@@ -26,6 +26,8 @@ class ClusterClient {
   Task<TopicInfo> topic(std::string name);
   /// A broker that metadata() has told.
   Task<kafka::Client*> broker(std::int32_t id);
+  /// The broker that changes topics.
+  Task<kafka::Client*> controller();
   /// The broker that leads `partition` of a topic that topic() has told.
   Task<kafka::Client*> leader_of(PartitionInfo partition);
 
