@@ -186,9 +186,6 @@ constexpr BrokerOption broker_table[] = {
         "replica.alter.log.dirs.io.max.bytes.per.second", "bytes/s", forever, 0, int64_max,
         "Bytes per second that a replica moves between folders; set by tools that move replicas.",
         config_dynamic | config_only_when_set)},
-    {number("socket.send.buffer.bytes", "bytes", "262144", -1, int32_max,
-            "SO_SNDBUF of clients' connections; -1: the system's choice. Kafka's default, 102400, "
-            "costs more wake-ups; a far client needs what its line holds on the way.")},
     {number("replica.fetch.backoff.ms", "ms", "1000", 0, int32_max,
             "The longest that a follower waits before it fetches again what it could not.")},
     {number("replica.fetch.max.bytes", "bytes", "1048576", 0, int32_max,
@@ -207,6 +204,9 @@ constexpr BrokerOption broker_table[] = {
             config_only_when_set)},
     {number("replica.lag.time.max.ms", "ms", "30000", 1, int64_max,
             "A follower that has not caught up for so long is out of sync.")},
+    {number("socket.send.buffer.bytes", "bytes", "262144", -1, int32_max,
+            "SO_SNDBUF of clients' connections; -1: the system's choice. Kafka's default, 102400, "
+            "costs more wake-ups; a far client needs what its line holds on the way.")},
     {flag("unclean.leader.election.enable", "false", "Default of the topics' setting.",
           config_dynamic)},
 };

@@ -435,7 +435,7 @@ TEST_F(ReplicaTest, WhoHasCaughtUpIsProposedAndWaitedForFromThenOn) {
 TEST_F(ReplicaTest, WhoLagsIsProposedToLeaveAndNoMoreWaitedForOnceItHas) {
   lead(1, 1, {1, 2});
   follow(2, 1);
-  settle(1);
+  pull(2, 1);
   const auto waiting = produce(1, "a");
   environment.advance(seconds(4));
   EXPECT_FALSE(at(1).want_in_sync({.time = seconds(10)}).has_value());
