@@ -317,7 +317,8 @@ Task<> ReplicaShard::take_answers(std::vector<InSyncChanged> answers) {
                             .partition_epoch = state.partition_epoch,
                             .replicas = std::move(state.replicas),
                             .in_sync = std::move(state.in_sync)};
-      MR_CO_CHECK(co_await partition->lead(std::move(leadership)));
+      // What ends meanwhile does not keep the others from being asked for.
+      if (!co_await partition->lead(std::move(leadership))) continue;
       log_.info("another in-sync set",
                 {{"partition", to_string(id)},
                  {"in_sync", partition->replicas() ? partition->replicas()->in_sync().size()
