@@ -179,7 +179,7 @@ Task<ClusterUpdated> ClusterKeeper::take(ClusterUpdate update) {
   auto effect = take_in(state_, update, config_.id);
   std::map<std::int32_t, Address> addresses;
   for (const auto& [id, broker] : state_.brokers) addresses.emplace(id, peers_.address_of(broker));
-  replicas_.set_brokers(addresses);
+  replicas_.set_brokers(addresses, broker_epoch());
   const auto orders = orders_for(effect.ours, false);
   ClusterUpdated answer;
   MR_CO_TRY(answer.failures, co_await remove(update, std::move(effect)));

@@ -11,6 +11,10 @@
 
 namespace millrace::kernel {
 
+namespace {
+constexpr Duration give_up_time_max = std::chrono::milliseconds(500);
+}
+
 ControllerTerm::ControllerTerm(const ControllerParts& parts, std::int32_t epoch, Version version)
     : parts_(parts),
       epoch_(epoch),
@@ -54,14 +58,13 @@ Task<> ControllerTerm::serve() {
   auto why = co_await ended_;
   serving_ = false;
   background_.cancel();
+  writes_.stop();
   MR_CO_CHECK(co_await sender_.close());
   erased_.notify_all();
   MR_CO_CHECK(co_await running_.close());
   if (why.error().code == Errc::fenced) co_return why.error();
-  // So that somebody else, or we anew, can be elected at once.
-  std::vector<Write> writes;
-  writes.push_back({.key = std::string(znodes::controller), .value = {}});
-  const auto gone = co_await writes_.commit(std::move(writes));
+  // So that somebody else, or we anew, can be elected at once; if not, when the session ends.
+  const auto gone = co_await writes_.give_up(give_up_time_max);
   if (!gone && gone.error().code == Errc::fenced) co_return gone.error();
   co_return why.error();
 }

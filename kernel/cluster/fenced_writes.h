@@ -26,6 +26,14 @@ class FencedWrites final : public Coordination {
     return under_.list(std::move(prefix));
   }
   Task<std::vector<Version>> commit(std::vector<Write> writes) override;
+  /// Ends commits that wait, and refuses further ones: whether one was made is not known then.
+  void stop() noexcept {
+    stopped_ = true;
+    if (running_) running_->cancel();
+  }
+  /// Takes the controller's key away, so that another can be elected at once. May be called after
+  /// stop().
+  Task<> give_up(Duration limit);
   Task<Seen> next_change(std::string prefix, Seen seen) override {
     return under_.next_change(std::move(prefix), seen);
   }
@@ -35,6 +43,8 @@ class FencedWrites final : public Coordination {
   std::int32_t epoch_;
   Version version_;
   Mutex one_at_a_time_;
+  CancelScope* running_ = nullptr;  // of the commit that waits
+  bool stopped_ = false;
 };
 
 }  // namespace millrace::kernel

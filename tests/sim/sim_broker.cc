@@ -35,6 +35,10 @@ Result<> SimBroker::start() {
   MR_TRY(auto plan, plan_of(sets_));
   engine_ = std::make_unique<kernel::Engine>(std::move(plan),
                                              kernel::HostServices{node_, log_, metrics_});
+  if (service_) {
+    coordination_ = service_->connect(node_);
+    engine_->use(*coordination_);
+  }
   return world_.run(node_.control(), [this] { return engine_->start(); });
 }
 
@@ -42,6 +46,7 @@ Result<> SimBroker::stop() {
   if (!engine_) return Error{Errc::closed, "the broker does not run"};
   auto stopped = world_.run(node_.control(), [this] { return engine_->stop(stop_grace); });
   engine_.reset();
+  coordination_.reset();
   return stopped;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <millrace/testing/fake_host.h>
+#include <millrace/testing/sim_coordination.h>
 #include <millrace/testing/sim_environment.h>
 
 #include "kernel/daemon/engine.h"
@@ -20,6 +21,9 @@ class SimBroker {
   SimBroker(SimWorld& world, SimEnvironment& node, std::vector<std::string> sets = {});
   /// Stops what runs.
   ~SimBroker();
+
+  /// From the next start on it is one of several: in place of its own coordination. Outlives this.
+  void share(SimCoordination& service) { service_ = &service; }
 
   Result<> start();
   Result<> stop();
@@ -37,6 +41,8 @@ class SimBroker {
   SimWorld& world_;
   SimEnvironment& node_;
   std::vector<std::string> sets_;
+  SimCoordination* service_ = nullptr;
+  std::unique_ptr<Coordination> coordination_;
   KeptLog log_;
   KeptMetrics metrics_;
   std::unique_ptr<kernel::Engine> engine_;

@@ -66,13 +66,14 @@ Task<std::unique_ptr<kafka::Client>> connect_to(Network& network, std::string ho
   co_return co_await kafka::Client::connect(network, std::move(address), {});
 }
 
-Task<> create_topic(kafka::Client& client, std::string topic, std::int32_t partitions) {
+Task<> create_topic(kafka::Client& client, std::string topic, std::int32_t partitions,
+                    std::int16_t replicas) {
   kafka::CreateTopicsRequest request;
   request.timeout_ms = timeout_ms;
   auto& wanted = request.topics.emplace_back();
   wanted.name = topic;
   wanted.num_partitions = partitions;
-  wanted.replication_factor = 1;
+  wanted.replication_factor = replicas;
   MR_CO_TRY(const auto answer, co_await client.call(std::move(request)));
   if (answer.topics.size() != 1) co_return Error{Errc::corrupt, "another topic was created"};
   co_return check(answer.topics[0].error_code, "create " + topic);
@@ -85,6 +86,20 @@ Task<Uuid> topic_id(kafka::Client& client, std::string topic) {
   if (answer.topics.size() != 1) co_return Error{Errc::corrupt, "metadata of another topic"};
   MR_CO_CHECK(check(answer.topics[0].error_code, "metadata of " + topic));
   co_return answer.topics[0].topic_id;
+}
+
+Task<std::string> leader_host(kafka::Client& client, std::string topic) {
+  kafka::MetadataRequest request;
+  request.topics.emplace().emplace_back().name = topic;
+  MR_CO_TRY(const auto answer, co_await client.call(std::move(request)));
+  if (answer.topics.size() != 1 || answer.topics[0].partitions.empty()) {
+    co_return Error{Errc::not_found, topic + " is not known there"};
+  }
+  const auto leader = answer.topics[0].partitions[0].leader_id;
+  for (const auto& broker : answer.brokers) {
+    if (broker.node_id == leader) co_return std::string(broker.host);
+  }
+  co_return Error{Errc::not_found, topic + " has no leader"};
 }
 
 Task<std::int64_t> produce(kafka::Client& client, TopicPartition partition, std::string value) {

@@ -11,7 +11,10 @@
 namespace millrace::testing {
 
 Task<std::unique_ptr<kafka::Client>> connect_to(Network& network, std::string host);
-Task<> create_topic(kafka::Client& client, std::string topic, std::int32_t partitions);
+Task<> create_topic(kafka::Client& client, std::string topic, std::int32_t partitions,
+                    std::int16_t replicas = 1);
+/// Where the leader of the topic's first partition is.
+Task<std::string> leader_host(kafka::Client& client, std::string topic);
 /// Today's versions name topics by id.
 Task<Uuid> topic_id(kafka::Client& client, std::string topic);
 /// Sends one record with acks = all and answers its offset.
