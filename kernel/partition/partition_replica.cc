@@ -98,11 +98,13 @@ Task<> Partition::lead(Leadership leadership) {
     replicas_.reset();
   }
   partition_epoch_ = leadership.partition_epoch;
-  if (leadership.replicas.size() <= 1) {
+  // A controller elsewhere answers a change of the in-sync set with that set alone (KIP-497).
+  const bool same_replicas = goes_on && leadership.replicas.empty();
+  if (!same_replicas && leadership.replicas.size() <= 1) {
     replicas_.reset();
   } else if (replicas_) {
     replicas_->update(leadership, host_.shard.now());
-  } else {
+  } else if (!same_replicas) {
     replicas_ = std::make_unique<ReplicaSet>(host_.broker, leadership, end, host_.shard.now());
   }
   leading_ = true;

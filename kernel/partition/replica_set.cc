@@ -28,6 +28,7 @@ void ReplicaSet::update(const Leadership& leadership, MonoTime now) {
     const bool left = holds(before, follower.id) && !in_sync(follower.id);
     if (left && (!asked || holds(asked->in_sync, follower.id))) follower.log_end = {};
   }
+  if (leadership.replicas.empty()) return;  // they are as they were
   std::erase_if(followers_, [&leadership](const Follower& follower) {
     return !holds(leadership.replicas, follower.id);
   });

@@ -124,6 +124,18 @@ TEST(ReplicaSetTest, WhomTheControllerTookOutJoinsOnlyOnceItFetches) {
   EXPECT_TRUE(set.review(by_time, {5}, {5}, at(5)).has_value());
 }
 
+TEST(ReplicaSetTest, AnAnswerThatTellsTheInSyncSetAloneLeavesTheReplicas) {
+  ReplicaSet set(1, leadership({1, 2, 3}), {0}, at(0));
+  set.fetched(2, -1, {10}, {10}, at(1));
+  auto answered = leadership({1, 2}, 2);
+  answered.replicas.clear();
+  set.update(answered, at(2));
+  EXPECT_TRUE(set.has(2));
+  EXPECT_TRUE(set.has(3));
+  EXPECT_THAT(set.in_sync(), ElementsAre(1, 2));
+  EXPECT_EQ(set.replicated({15}), Offset{10}) << "a leader alone would answer for all of it";
+}
+
 TEST(ReplicaSetTest, WhoIsNoReplicaAnyMoreIsForgotten) {
   ReplicaSet set(1, leadership({1, 2, 3}), {0}, at(0));
   auto fewer = leadership({1, 2}, 2);
