@@ -2,9 +2,10 @@
 
 import pytest
 
-from harness import groups, kafka_tools
+from harness import confluent, groups, kafka_tools
 from harness.http import Http
 from harness.members import (
+    FAST,
     PARTITIONS,
     SESSION_MS,
     ConfluentMember,
@@ -203,3 +204,27 @@ def test_a_mistake_is_explained(fast_broker, words, code, said):
     outcome = run("-b", fast_broker.address, "group", *words)
     assert (outcome.code, outcome.output) == (code, "")
     assert said in outcome.errors
+
+
+def test_records_of_groups_are_compressed_as_the_broker_is_told(broker_kind, tmp_path):
+    gzip = 1
+    attributes_at = 22  # of a batch: the lower byte
+    own = broker_kind(tmp_path / "broker", FAST | {"offsets.topic.compression.codec": gzip})
+    try:
+        own.start()
+        confluent.create_topic(own.address, "orders", 1)
+        with groups.RawConnection(own.address) as connection:
+            groups.offsets_when_loaded(connection, "packed", "orders", [0])
+            for offset in (7, 8):
+                question = groups.commit("packed", "orders", {0: offset})
+                assert groups.ask(connection, question) == {0: groups.NONE}
+        own.end()
+        own.start()
+        with groups.RawConnection(own.address) as connection:
+            found = groups.offsets_when_loaded(connection, "packed", "orders", [0])
+            assert found == {0: (8, groups.NONE)}
+        own.end()
+        logs = [log.read_bytes() for log in own.folder.glob("data/__consumer_offsets-*/*.log")]
+        assert {log[attributes_at] & 7 for log in logs if log} == {gzip}
+    finally:
+        own.close()
