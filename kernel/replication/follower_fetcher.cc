@@ -292,7 +292,8 @@ Task<> FollowerFetcher::take_one(FollowerRef follower, PartitionFetched fetched)
     retry_later(follower, trouble_of(why), why.detail);
     co_return {};
   }
-  if (std::exchange(follower->trouble, ErrorCode::none) != ErrorCode::none) {
+  const auto trouble = std::exchange(follower->trouble, ErrorCode::none);
+  if (trouble != ErrorCode::none && !passes_by_itself(trouble)) {
     host_.log.info("a partition is fetched again",
                    {{"partition", to_string(follower->partition->id())}, {"leader", leader_}});
   }
