@@ -450,7 +450,8 @@ def test_R13_offsets_that_are_deleted_stay_away(own_fast_broker):
 
 def test_a_tool_of_kafkas_is_not_held_up_by_a_foreign_group(strict_broker, connection):
     """G13, as an administrator meets it."""
-    joined = enter(connection, "workers", protocol_type="connect", protocols=[("v1", b"\xff")])
+    foreign = {"protocol_type": "connect", "protocols": [("v1", b"\xff")]}
+    joined = enter(connection, "workers", session_ms=60_000, **foreign)  # the tool starts slowly
     own = [(joined.member, b"\xff")]
     ask(connection, groups.sync("workers", joined.generation, joined.member, own))
     said = kafka_tools.output(
