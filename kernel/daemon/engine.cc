@@ -42,8 +42,8 @@ HostSettings host_settings(const Plan& plan) {
 // What whoever starts a broker by hand meets first: the default folder is for a service of its own
 // user.
 Error with_remedy(Error error, const std::string& data) {
-  for (const int denied : {EACCES, EPERM, EROFS}) {
-    if (error.code != Errc::io || !error.detail.ends_with(std::strerror(denied))) continue;
+  for (const int denied : {EACCES, EPERM, EROFS, ENOENT}) {
+    if (!error.detail.ends_with(std::strerror(denied))) continue;
     error.detail += concat("; broker.data is ", data,
                            ": let this user write there, or name a folder of its own, as in "
                            "millraced --set broker.data=$HOME/millrace-data");
