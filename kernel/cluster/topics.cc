@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::size_t topic_name_chars_max = 249;
 
+constexpr std::size_t reads_at_once = 256;
+
 // Leaves room for the write that fences a controller's commit.
 constexpr std::size_t part_bytes_max = commit_bytes_max - 1024;
 
@@ -222,6 +224,29 @@ Task<std::vector<Version>> commit_topic_last(Coordination& coordination, std::ve
   co_return std::move(versions);
 }
 
+// States of up to reads_at_once partitions, all on their way together.
+Task<TopicState> read_states(Coordination& coordination, TopicState topic, std::size_t first) {
+  Shard& shard = co_await this_shard();
+  CancelScope* scope = co_await this_scope();
+  const auto end = std::min(first + reads_at_once, topic.partitions.size());
+  std::vector<Pending<Versioned>> reading;
+  for (auto at = first; at < end; ++at) {
+    auto key = znodes::partition_state(topic.name, static_cast<std::int32_t>(at));
+    reading.push_back(start(shard, coordination.get(std::move(key)), scope));
+  }
+  Result<> first_failure;
+  for (auto at = first; at < end; ++at) {
+    const auto state = co_await reading[at - first];
+    if (!first_failure) continue;  // all have to come to their end
+    auto& partition = topic.partitions[at];
+    first_failure =
+        state ? znodes::decode_partition_state(state->value, partition) : Result<>(state.error());
+    if (state) partition.partition_epoch = static_cast<std::int32_t>(state->version);
+  }
+  if (!first_failure) co_return first_failure.error();
+  co_return std::move(topic);
+}
+
 std::optional<TopicRefusal> take_configs(const NewTopic& wanted,
                                          const std::map<std::string, std::string>& defaults,
                                          TopicState& topic) {
@@ -289,11 +314,9 @@ Task<std::vector<TopicState>> read_topics(Coordination& coordination) {
     if (!node && node.error().code == Errc::not_found) continue;
     if (!node) co_return node.error();
     MR_CO_TRY(auto topic, znodes::decode_topic(name, node->value));
-    for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
-      const auto key = znodes::partition_state(name, static_cast<std::int32_t>(at));
-      MR_CO_TRY(const auto state, co_await coordination.get(key));
-      MR_CO_CHECK(znodes::decode_partition_state(state.value, topic.partitions[at]));
-      topic.partitions[at].partition_epoch = static_cast<std::int32_t>(state.version);
+    for (std::size_t at = 0; at < topic.partitions.size(); at += reads_at_once) {
+      auto reading = read_states(coordination, std::move(topic), at);
+      MR_CO_TRY(topic, co_await std::move(reading));
     }
     auto config = co_await coordination.get(znodes::topic_config(name));
     if (config) {
