@@ -8,7 +8,7 @@ from parts.load import Load, Reader, read_log
 
 PARTITIONS = 3
 SHOWN_MAX = 5
-READERS = ("early reader", "late reader")
+READERS = ("one reader", "another reader")
 
 
 class Checked:

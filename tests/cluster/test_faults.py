@@ -1,0 +1,223 @@
+"""Brokers and ZooKeeper fail under a load: nothing acknowledged is lost or repeated, no read goes back
+in time, and the cluster heals by itself."""
+
+import shutil
+import threading
+import time
+
+from harness.wire import RawConnection
+
+from parts.checked import PARTITIONS, Checked
+from parts.cluster import SESSION_MS
+from parts.history import History, violations
+from parts.load import Load, read_log
+from parts.waiting import until
+
+NOT_LEADER = 6
+ZOOKEEPER_AWAY_SECONDS = 30
+MOVES = 3
+GAP_SECONDS_MAX = 5
+"""Where leaders move: what a busy machine may add. `tests/bench` measures."""
+
+
+def pass_time(seconds: float) -> None:
+    """A fault lasts so long: there is nothing to wait for."""
+    threading.Event().wait(seconds)
+
+
+def test_the_leader_is_killed(cluster, topic):
+    with Checked(cluster, topic) as checked:
+        leader = cluster.leader(topic)
+        cluster.kill(leader)
+        cluster.leader(topic, other_than=leader)
+        checked.goes_on()
+        gap = checked.load.longest_gap()
+        print(f"nothing was acknowledged for {gap:.2f} s, of a session of {SESSION_MS / 1000} s")
+        assert gap < SESSION_MS / 1000 + GAP_SECONDS_MAX
+        cluster.brokers[leader].start()
+        cluster.wait_until_healed(topic)
+        checked.verdict()
+    cluster.end()
+
+
+def test_a_follower_is_killed(cluster, topic):
+    with Checked(cluster, topic) as checked:
+        follower = cluster.follower(topic)
+        cluster.kill(follower)
+        checked.goes_on()
+        cluster.wait_for_in_sync(topic, 0, 2)
+        cluster.brokers[follower].start()
+        cluster.wait_until_healed(topic)
+        checked.verdict()
+    cluster.end()
+
+
+def test_the_controller_is_killed(cluster, topic):
+    with Checked(cluster, topic) as checked:
+        controller = cluster.controller()
+        cluster.kill(controller)
+        until(lambda: cluster.controller() != controller, 30, "another controller")
+        cluster.create(f"{topic}-made-meanwhile", 1, replicas=2)
+        checked.goes_on()
+        cluster.brokers[controller].start()
+        cluster.wait_until_healed(topic)
+        checked.verdict()
+    cluster.end()
+
+
+def test_two_of_three_are_killed(cluster, topic):
+    """One alone may not acknowledge; what it refuses goes through once there is a second."""
+    with Checked(cluster, topic) as checked:
+        gone = [id for id in cluster.brokers if id != cluster.leader(topic)]
+        cluster.kill(*gone)
+        cluster.brokers[gone[0]].start()
+        checked.goes_on()
+        cluster.brokers[gone[1]].start()
+        cluster.wait_until_healed(topic)
+        checked.verdict()
+    cluster.end()
+
+
+def test_a_leader_that_slept_past_its_session_neither_acknowledges_nor_serves(cluster, topic):
+    with Checked(cluster, topic) as checked:
+        zombie = cluster.leader(topic)
+        partition = next(p for p, state in cluster.states(topic).items() if state.leader == zombie)
+        cluster.brokers[zombie].pause()
+        cluster.leader(topic, partition, other_than=zombie)
+        checked.goes_on()
+        cluster.brokers[zombie].go_on()
+        with RawConnection(cluster.brokers[zombie].address) as direct:
+            error, records = direct.fetch(topic, partition)
+        assert (error, records) == (NOT_LEADER, b"")
+        cluster.wait_until_healed(topic)
+        checked.verdict()
+    cluster.end()
+
+
+def test_zookeeper_is_away(cluster, topic):
+    """Data flows as long as the leases last; all goes on by itself when ZooKeeper is back."""
+    with Checked(cluster, topic) as checked:
+        cluster.zookeepers[0].kill()
+        began = time.monotonic()
+        checked.load.wait_for_acknowledged(50, seconds=SESSION_MS / 1000)
+        pass_time(ZOOKEEPER_AWAY_SECONDS - (time.monotonic() - began))
+        cluster.zookeepers[0].start()
+        checked.goes_on()
+        cluster.wait_until_healed(topic)
+        checked.verdict()
+    cluster.end()
+
+
+def test_all_brokers_are_restarted_in_turn(cluster, topic):
+    with Checked(cluster, topic) as checked:
+        for id in cluster.brokers:
+            cluster.stop(id)
+            checked.goes_on(50)
+            cluster.brokers[id].start()
+            cluster.wait_until_healed(topic)
+        checked.goes_on()
+        gap = checked.load.longest_gap()
+        print(f"nothing was acknowledged for {gap:.2f} s")
+        assert gap < GAP_SECONDS_MAX
+        checked.verdict()
+    cluster.end()
+
+
+def test_a_broker_comes_back_with_an_empty_disk(cluster, topic):
+    """It gets all that it had; then it is as good as any, alone with another one."""
+    with Checked(cluster, topic) as checked:
+        wiped = cluster.follower(topic)
+        cluster.kill(wiped)
+        shutil.rmtree(cluster.brokers[wiped].folder / "data")
+        cluster.brokers[wiped].start()
+        cluster.wait_until_healed(topic)
+        other = cluster.leader(topic)
+        cluster.kill(other)
+        checked.goes_on()
+        cluster.brokers[other].start()
+        cluster.wait_until_healed(topic)
+        checked.verdict()
+    cluster.end()
+
+
+def test_a_topic_is_deleted_while_a_replica_is_down(cluster, topic):
+    cluster.create(topic, 3)
+    down = cluster.follower(topic)
+    data = cluster.brokers[down].folder / "data"
+    cluster.kill(down)
+    assert list(data.glob(f"{topic}-*"))
+    cluster.delete(topic)
+    cluster.brokers[down].start()
+    until(lambda: not list(data.glob(f"{topic}-*")), 30, "its logs are removed")
+    with Checked(cluster, topic) as checked:  # a new one of the name begins anew
+        checked.goes_on()
+        checked.verdict()
+    cluster.end()
+
+
+def test_acks_1_may_lose_what_the_killed_leader_had_alone(cluster, topic):
+    """The window that the documentation names: only what was acknowledged last, by the leader that was
+    killed, may be gone."""
+    cluster.create(topic, 1)
+    history = History()
+    with Load(cluster.addresses, topic, history, acks="1") as load:
+        load.wait_for_acknowledged(500)
+        leader = cluster.leader(topic)
+        cluster.kill(leader)
+        cluster.leader(topic, other_than=leader)
+        load.wait_for_acknowledged(300)
+        load.finish()
+    cluster.brokers[leader].start()
+    cluster.wait_until_healed(topic)
+    history.log = read_log(cluster.addresses, topic, 1)
+    kept = {number for _, number in history.log[0]}
+    lost = [at for at, one in enumerate(history.acknowledged) if one.number not in kept]
+    print(f"{len(lost)} of {len(history.acknowledged)} acknowledged messages are lost")
+    assert lost == list(range(lost[0], lost[0] + len(lost))) if lost else True, "one stretch"
+    assert len(history.acknowledged) - 1 not in lost, "what the new leader acknowledged is there"
+    assert not [found for found in violations(history) if "never sent" in found]
+    cluster.end()
+
+
+def test_L03_leaders_move_without_a_message(cluster, topic):
+    """KAFKA-10706: elections without writes leave no epochs behind that conflict."""
+    cluster.create(topic, PARTITIONS)
+    for _ in range(MOVES):
+        leader = cluster.leader(topic)
+        cluster.stop(leader)
+        cluster.leader(topic, other_than=leader)
+        cluster.brokers[leader].start()
+        cluster.wait_until_healed(topic)
+    with Checked(cluster, topic, is_made=True) as checked:
+        checked.goes_on()
+        cluster.wait_until_healed(topic)
+        checked.verdict()
+    cluster.end()
+
+
+def test_L05_a_follower_that_lost_all_leads_at_once(cluster, topic):
+    """KAFKA-9491: what the leader trimmed beyond a follower's end is no reason for readers to be told
+    that their offsets are out of range."""
+    cluster.create(topic, 1)
+    history = History()
+    with Load(cluster.addresses, topic, history) as load:
+        load.wait_for_acknowledged(200)
+        follower = cluster.follower(topic)
+        cluster.kill(follower)
+        load.wait_for_acknowledged(200)
+        load.finish()
+    cluster.trim(topic, 0)
+    cluster.brokers[follower].start()
+    cluster.wait_until_healed(topic)
+    cluster.kill(*(id for id in cluster.brokers if id != follower))
+    for id in cluster.brokers:
+        if id != follower:
+            cluster.brokers[id].start()
+    end = history.acknowledged[-1].offset + 1
+    assert cluster.bounds(topic, 0) == (end, end)
+    more = History()
+    with Load(cluster.addresses, topic, more) as load:
+        load.wait_for_acknowledged(50)
+        load.finish()
+    assert cluster.bounds(topic, 0) == (end, end + len(more.sent))
+    cluster.end()
