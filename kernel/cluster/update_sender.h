@@ -28,15 +28,13 @@ class UpdateTarget {
 /// Is told what brokers answer.  [control thread]
 class UpdateListener {
  public:
+  virtual ~UpdateListener() = default;
   /// The logs of these topics are not on the broker any more. `failures`: what it could not do of
   /// the whole update.
   virtual void answered(std::int32_t broker, std::vector<TopicName> erased,
                         std::vector<ReplicaFailure> failures) = 0;
   /// There is a newer controller.
   virtual void deposed() = 0;
-
- protected:
-  ~UpdateListener() = default;
 };
 
 /// [control thread]
