@@ -156,7 +156,7 @@ def test_a_broker_that_ends_meanwhile_is_said_so(own_broker):
         (["produce", "no-such"], 1, "UNKNOWN_TOPIC_OR_PARTITION"),
         (["produce", "x", "--compression", "brotli"], 64, "none, gzip, snappy, lz4 or zstd"),
         (["consume", "x", "--from", "yesterday"], 64, "expected earliest, latest, an offset"),
-        (["topic"], 64, "subcommand"),
+        (["topic"], 64, "expected a verb: create, list"),
         (["frobnicate"], 64, "frobnicate"),
     ],
 )

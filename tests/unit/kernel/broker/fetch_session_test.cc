@@ -1,5 +1,6 @@
 // Fetch sessions (KIP-227) as clients see them.
 #include <chrono>
+#include <ctime>
 #include <numeric>
 
 #include "broker_fixture.h"
@@ -275,12 +276,12 @@ TEST_F(FetchSessionTest, WithoutARoomForSessionsRequestsAreServedInFull) {
 }
 
 // A shard serves nobody else meanwhile, so no request may cost the square of its size. 60,000
-// partitions took a minute when it did, and take less than two seconds.
+// partitions took a minute of CPU time when it did, and take less than two seconds.
 TEST_F(FetchSessionTest, TheCostOfARequestGrowsWithItsSizeAlone) {
   create("orders", 1);
   Numbers many(60'000);
   std::iota(many.begin(), many.end(), 0);
-  const auto began = std::chrono::steady_clock::now();
+  const auto began = std::clock();
   const auto id = open(many);
   auto last = next(id, 1, many);
   last.forgotten.push_back({.topic = {"orders", {}}, .partitions = many});
@@ -295,7 +296,7 @@ TEST_F(FetchSessionTest, TheCostOfARequestGrowsWithItsSizeAlone) {
   unknown.session_epoch = 1;
   unknown.forgotten.push_back({.topic = unknown.topics[0].topic, .partitions = many});
   EXPECT_EQ(numbers_of(fetch(0, std::move(unknown))), Numbers{});
-  EXPECT_LT(std::chrono::steady_clock::now() - began, seconds(20));
+  EXPECT_LT(std::clock() - began, 20 * CLOCKS_PER_SEC);
 }
 
 TEST_F(FetchSessionTest, SessionsEndWithTheBroker) {
