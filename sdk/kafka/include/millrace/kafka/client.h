@@ -19,7 +19,7 @@ namespace millrace::kafka {
 
 struct ClientOptions {
   std::string client_id = "millrace";
-  std::string software = "millrace";  ///< what ApiVersions tells of us (KIP-511)
+  std::string software = "millrace";                     ///< what ApiVersions tells of us (KIP-511)
   std::size_t frame_bytes_max = std::size_t{256} << 20;  ///< of an answer
 };
 
