@@ -73,6 +73,8 @@ Task<std::vector<Answer>> KernelAdmin::change_each(std::vector<Wanted> wanted,
                                                    std::vector<Answer> late, Duration timeout,
                                                    Change change) {
   Shard& home = co_await this_shard();
+  // Who has just started is not told of its controller yet, which may be itself.
+  MR_CO_CHECK(co_await partitions_.here().joined());
   auto progress = std::make_shared<Progress<Answer>>();
   progress->late = std::move(late);
   auto [all, when_all] = make_pending<>();

@@ -11,17 +11,19 @@
 #include "kernel/broker/offset_checkpoints.h"
 #include "kernel/broker/partitions.h"
 #include "kernel/broker/topic_admin.h"
+#include "kernel/cluster/controller.h"
 
 namespace millrace::kernel {
 
 class KernelAdmin final : public Admin {
  public:
   KernelAdmin(BrokerParts& parts, const BrokerConfig& config, PartitionMap& partitions,
-              TopicAdmin& topics, OffsetCheckpoints& checkpoints)
+              TopicAdmin& topics, Controller& controller, OffsetCheckpoints& checkpoints)
       : parts_(parts),
         config_(config),
         partitions_(partitions),
         topics_(topics),
+        controller_(controller),
         checkpoints_(checkpoints) {}
 
   /// Waits for changes that nobody waits for any more.  [control thread]
@@ -34,6 +36,12 @@ class KernelAdmin final : public Admin {
                                                 Duration timeout) override;
   Task<std::vector<TopicGrown>> grow_topics(Session& session, GrowTopicsRequest request) override;
   Task<std::vector<TopicTrimmed>> trim(Session& session, TrimRequest request) override;
+
+  // admin_moves.cc
+  Task<ClusterOutcome> elect_leaders(Session& session, ElectionRequest request) override;
+  Task<ClusterOutcome> reassign(Session& session, ReassignmentRequest request) override;
+  Task<ReassignmentsListed> list_reassignments(
+      Session& session, std::optional<std::vector<TopicPartitions>> topics) override;
 
   // admin_describe.cc
   Task<TopicPage> describe_topics(Session& session, TopicPageRequest request) override;
@@ -53,6 +61,7 @@ class KernelAdmin final : public Admin {
   const BrokerConfig& config_;
   PartitionMap& partitions_;
   TopicAdmin& topics_;
+  Controller& controller_;
   OffsetCheckpoints& checkpoints_;
   Gate running_;  // changes  [control thread]
 };

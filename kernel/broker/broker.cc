@@ -93,7 +93,7 @@ KernelBroker::KernelBroker(BrokerParts parts, BrokerConfig config)
       cluster_service_(parts_, cluster_),
       topics_(parts_, config_, cluster_),
       checkpoints_(parts_, partitions_),
-      admin_(parts_, config_, partitions_, topics_, checkpoints_),
+      admin_(parts_, config_, partitions_, topics_, cluster_.controller(), checkpoints_),
       configs_(*this, parts_, config_, cluster_),
       producer_ids_(parts_.coordination, config_.id) {
   const auto shards = partitions_.shards().size();

@@ -158,4 +158,20 @@ Task<LeadersMoved> Controller::shut_down(std::int32_t broker, std::int64_t broke
   co_return co_await term_->shut_down(broker, broker_epoch);
 }
 
+Task<ClusterOutcome> Controller::elect_leaders(ElectionRequest request) {
+  if (!active()) co_return not_controller();
+  co_return co_await term_->elect_leaders(std::move(request));
+}
+
+Task<ClusterOutcome> Controller::reassign(ReassignmentRequest request) {
+  if (!active()) co_return not_controller();
+  co_return co_await term_->reassign(std::move(request));
+}
+
+Result<ReassignmentsListed> Controller::list_reassignments(
+    const std::optional<std::vector<TopicPartitions>>& topics) const {
+  if (!active()) return not_controller();
+  return term_->list_reassignments(topics);
+}
+
 }  // namespace millrace::kernel

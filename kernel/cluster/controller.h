@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <millrace/admin.h>
 #include <millrace/coordination.h>
 #include <millrace/environment.h>
 #include <millrace/observe.h>
@@ -78,6 +79,12 @@ class Controller {
   Task<std::vector<InSyncChanged>> change_in_sync(std::int32_t broker, std::int64_t broker_epoch,
                                                   std::vector<InSyncChange> changes);
   Task<LeadersMoved> shut_down(std::int32_t broker, std::int64_t broker_epoch);
+
+  /// See Admin, which has the same calls. Errors of the whole are not in the answers.
+  Task<ClusterOutcome> elect_leaders(ElectionRequest request);
+  Task<ClusterOutcome> reassign(ReassignmentRequest request);
+  Result<ReassignmentsListed> list_reassignments(
+      const std::optional<std::vector<TopicPartitions>>& topics) const;
 
  private:
   struct Election {

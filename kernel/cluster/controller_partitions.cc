@@ -213,6 +213,7 @@ Task<std::vector<InSyncChanged>> ControllerTerm::change_in_sync(std::int32_t bro
     written.push_back(answers.size() - 1);
   }
   MR_CO_CHECK(co_await write(std::move(writing)));
+  MR_CO_CHECK(co_await finish_moves());
   for (const auto at : written) {
     auto& answer = answers[at];
     const auto& topic = *state_.topics.find(answer.partition.topic)->second;

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "kernel/cluster/reassignment.h"
 #include "kernel/cluster/topics.h"
 #include "kernel/cluster/znodes.h"
 
@@ -87,7 +88,13 @@ Task<> ControllerTerm::load() {
   MR_CO_TRY(state_.cluster_id, znodes::decode_cluster_id(cluster.value));
   MR_CO_CHECK(co_await read_broker_configs());
   MR_CO_TRY(auto topics, co_await read_topics(writes_));
-  for (auto& topic : topics) state_.put(std::move(topic));
+  for (auto& topic : topics) {
+    for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
+      if (!is_reassigning(topic.partitions[at])) continue;
+      moving_.insert({topic.name, static_cast<std::int32_t>(at)});
+    }
+    state_.put(std::move(topic));
+  }
   MR_CO_TRY(const auto marks, co_await writes_.list(std::string(znodes::delete_topics)));
   for (const auto& name : marks) {
     const auto found = state_.topics.find(name);
@@ -206,7 +213,7 @@ Task<> ControllerTerm::take_brokers(Brokers brokers) {
     }
   }
   erased_.notify_all();
-  co_return {};
+  co_return co_await finish_moves();
 }
 
 // ---- settings ----
@@ -271,15 +278,11 @@ Task<> ControllerTerm::rebalance() {
     MR_CO_CHECK(co_await sleep(interval));
     if (setting({}, "auto.leader.rebalance.enable", "true") != "true") continue;
     MR_CO_TRY(const auto held, co_await turn());
-    const auto there = live();
     std::vector<PartitionChange> moves;
     for (const auto& [name, topic] : state_.topics) {
       for (std::size_t at = 0; at < topic->partitions.size(); ++at) {
         const TopicPartition id{name, static_cast<std::int32_t>(at)};
-        const auto usable = [&](std::int32_t broker) {
-          return there.contains(broker) && !leaving_.contains(broker) && !offline(broker, id);
-        };
-        auto elected = elect_preferred(topic->partitions[at], usable);
+        auto elected = elect_preferred(topic->partitions[at], usable_for(id));
         if (elected) moves.push_back({name, id.partition, *std::move(elected)});
       }
     }

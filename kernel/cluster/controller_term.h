@@ -5,9 +5,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
+
+#include <millrace/admin.h>
 
 #include "kernel/cluster/controller.h"
 #include "kernel/cluster/elections.h"
@@ -44,6 +47,12 @@ class ControllerTerm final : UpdateListener {
   Task<std::vector<InSyncChanged>> change_in_sync(std::int32_t broker, std::int64_t broker_epoch,
                                                   std::vector<InSyncChange> changes);
   Task<LeadersMoved> shut_down(std::int32_t broker, std::int64_t broker_epoch);
+
+  // controller_moves.cc
+  Task<ClusterOutcome> elect_leaders(ElectionRequest request);
+  Task<ClusterOutcome> reassign(ReassignmentRequest request);
+  ReassignmentsListed list_reassignments(
+      const std::optional<std::vector<TopicPartitions>>& asked) const;
 
  private:
   using BrokerIds = std::set<std::int32_t>;
@@ -88,6 +97,19 @@ class ControllerTerm final : UpdateListener {
   InSyncChanged check_in_sync(std::int32_t broker, const InSyncChange& change) const;
   std::vector<TopicPartition> led_by(std::int32_t broker) const;
 
+  // controller_moves.cc
+  Usable usable_for(const TopicPartition& id) const;
+  const PartitionState* find(const TopicPartition& id) const;
+  std::vector<TopicPartitions> all_partitions() const;
+  PartitionOutcome elect_one(const TopicPartition& id, ElectionType type,
+                             std::vector<PartitionChange>& changes) const;
+  PartitionOutcome reassign_one(const TopicPartition& id,
+                                std::optional<std::vector<std::int32_t>> wanted,
+                                bool factor_may_change,
+                                std::vector<PartitionChange>& changes) const;
+  Task<> finish_moves();
+  Task<> write_replicas(std::vector<PartitionChange> changes);
+
   // controller_topics.cc
   Task<> finish_erasing(std::string name);
   void begin_erasing(std::shared_ptr<const TopicState> topic);
@@ -100,6 +122,7 @@ class ControllerTerm final : UpdateListener {
   BrokerIds leaving_;  // in order: they lead only what nobody else can
   std::map<std::int32_t, std::map<TopicPartition, ReplicaFailure>> offline_;  // by broker
   std::map<std::string, Erasing> erasing_;
+  std::set<TopicPartition> moving_;  // to other replicas
   Event erased_;
   bool serving_ = false;
   bool has_served_ = false;

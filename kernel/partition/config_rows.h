@@ -12,7 +12,7 @@ inline constexpr auto int32_max = std::numeric_limits<std::int32_t>::max();
 inline constexpr auto int64_max = std::numeric_limits<std::int64_t>::max();
 inline constexpr const char* forever = "9223372036854775807";
 
-inline constexpr std::int64_t ms_per_minute = 60 * 1000;
+inline constexpr std::int64_t ms_per_minute = 60'000;
 inline constexpr std::int64_t ms_per_hour = 60 * ms_per_minute;
 
 inline constexpr const char* codec_choices = "uncompressed|zstd|lz4|snappy|gzip|producer";

@@ -1,10 +1,22 @@
-"""Apache Kafka's own tools on a cluster: described, configured."""
+"""Apache Kafka's own tools on a cluster: described, moved, elected, configured."""
+
+import json
 
 from harness import kafka_tools
 
+from parts.checked import Checked
 from parts.waiting import until
 
 UNTIL_DONE_SECONDS_MAX = 60
+
+
+def move(cluster, plan: dict, folder, *words: str) -> str:
+    path = folder / "plan.json"
+    path.write_text(json.dumps(plan))
+    tool = "reassign.ReassignPartitionsCommand"
+    return kafka_tools.output(
+        tool, cluster.addresses, "--reassignment-json-file", path, *words
+    )
 
 
 def test_topics_are_described_with_their_replicas(cluster, topic):
@@ -20,6 +32,53 @@ def test_topics_are_described_with_their_replicas(cluster, topic):
         "TopicCommand", cluster.addresses, "--describe", "--under-replicated-partitions"
     )
     assert under.count(f"Topic: {topic}") == 3
+
+
+def test_replicas_are_moved_under_a_load(make_cluster, topic, tmp_path):
+    """To a fourth broker, while messages flow; then what is asked for holds, and no reassignment runs."""
+    cluster = make_cluster(4)
+    with Checked(cluster, topic) as checked:
+        replicas = cluster.states(topic)[0].replicas
+        (new,) = set(cluster.brokers) - set(replicas)
+        wanted = [new, *replicas[:2]]
+        plan = {
+            "version": 1,
+            "partitions": [{"topic": topic, "partition": 0, "replicas": wanted}],
+        }
+        move(cluster, plan, tmp_path, "--execute")
+        until(
+            lambda: list(cluster.states(topic)[0].replicas) == wanted,
+            UNTIL_DONE_SECONDS_MAX,
+            f"{topic}-0 on {wanted}",
+        )
+        cluster.wait_until_healed(topic)
+        said = move(cluster, plan, tmp_path, "--verify")
+        assert "is completed" in said or "is complete" in said, said
+        checked.goes_on()
+        checked.verdict()
+    cluster.end()
+
+
+def test_preferred_leaders_are_elected(cluster, topic):
+    cluster.create(topic, 3)
+    preferred = {p: state.replicas[0] for p, state in cluster.states(topic).items()}
+    down = preferred[0]
+    cluster.stop(down)
+    cluster.leader(topic, 0, other_than=down)
+    cluster.brokers[down].start()
+    cluster.wait_until_healed(topic)
+    kafka_tools.output(
+        "LeaderElectionCommand",
+        cluster.addresses,
+        "--election-type",
+        "preferred",
+        "--all-topic-partitions",
+    )
+    until(
+        lambda: {p: state.leader for p, state in cluster.states(topic).items()} == preferred,
+        UNTIL_DONE_SECONDS_MAX,
+        "every partition led by the first of its replicas",
+    )
 
 
 def test_configs_reach_every_broker(cluster, topic):
