@@ -226,7 +226,9 @@ Address ClusterKeeper::controller_address() const {
   return other ? peers_.address_of(found->second) : Address{};
 }
 
+// Whoever asks may give up before the answer, and we may be closed then.
 Task<std::vector<InSyncChanged>> ClusterKeeper::change_in_sync(std::vector<InSyncChange> changes) {
+  MR_CO_TRY(const auto pass, running_.enter());
   const auto epoch = broker_epoch();
   if (controller_.active()) {
     co_return co_await controller_.change_in_sync(config_.id, epoch, std::move(changes));
@@ -234,17 +236,19 @@ Task<std::vector<InSyncChanged>> ClusterKeeper::change_in_sync(std::vector<InSyn
   auto call = [this, epoch, changes = std::move(changes)](Peer& peer) {
     return peer.change_in_sync(config_.id, epoch, changes);
   };
-  auto asking = peers_.ask(PeerLane::replicas, controller_address(), ask_time_max, std::move(call));
+  auto asking = peers_.ask(PeerLane::replicas, controller_address(), ask_time_max, std::move(call))
+                    .within(background_);
   co_return co_await std::move(asking);
 }
 
 Task<TopicCreated> ClusterKeeper::create_at_controller(NewTopic topic) {
+  MR_CO_TRY(const auto pass, running_.enter());
   auto call = [topic](Peer& peer) {
     std::vector<NewTopic> topics{topic};
     return peer.create_topics(std::move(topics));
   };
-  auto asking =
-      peers_.ask(PeerLane::topics, controller_address(), update_time_max, std::move(call));
+  auto asking = peers_.ask(PeerLane::topics, controller_address(), update_time_max, std::move(call))
+                    .within(background_);
   MR_CO_TRY(auto created, co_await std::move(asking));
   if (created.size() != 1)
     co_return Error{Errc::corrupt, "the controller answers for other topics"};

@@ -225,6 +225,8 @@ class ReplicasTest : public ::testing::Test, public InSyncAuthority {
   }
   ~ReplicasTest() override {
     for (auto& [id, node] : nodes_) node->close();
+    // Polls that wait at a leader end with their time.
+    world_.run_for(std::chrono::seconds(1));
   }
 
   Node& node(std::int32_t id) { return *nodes_[id]; }
