@@ -73,6 +73,24 @@ TEST_F(RequestReaderTest, ABodyMayComeInChunks) {
             "PUT /a host=a body=abcde keep");
 }
 
+TEST_F(RequestReaderTest, ChunksMayComeByteByByte) {
+  const std::string text =
+      "PUT /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "3\r\nabc\r\n0\r\nTrailer: 1\r\n\r\n";
+  for (std::size_t at = 0; at + 1 < text.size(); ++at) {
+    ASSERT_EQ(read(text.substr(at, 1)), "incomplete") << at;
+  }
+  EXPECT_EQ(read("\n"), "PUT /a host=a body=abc keep");
+}
+
+// The parser has seen the end of the chunks, and not yet that no trailer follows.
+TEST_F(RequestReaderTest, TheLastChunkMayComeInPieces) {
+  EXPECT_EQ(read("PUT /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"),
+            "incomplete");
+  EXPECT_EQ(read("\r"), "incomplete");
+  EXPECT_EQ(read("\n"), "PUT /a host=a body= keep");
+}
+
 TEST_F(RequestReaderTest, TheTargetMayBeAbsolute) {
   EXPECT_EQ(read("GET http://other:1/a/b?c HTTP/1.1\r\nHost: a\r\n\r\n"),
             "GET /a/b host=a body= keep");
