@@ -64,11 +64,3 @@ function(millrace_use_pch target)
   endif()
   target_precompile_headers(${target} REUSE_FROM millrace_sdk)
 endfunction()
-function(millrace_use_test_pch target)
-  if(NOT MILLRACE_PCH)
-    return()
-  endif()
-  target_precompile_headers(${target} PRIVATE
-    <algorithm> <chrono> <map> <memory> <optional> <span> <string> <string_view> <vector>
-    <gmock/gmock.h> <gtest/gtest.h>)
-endfunction()
