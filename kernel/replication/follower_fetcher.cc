@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernel/streams/spawn_held.h"
+#include "kernel/env/spawn_held.h"
 
 namespace millrace::kernel {
 

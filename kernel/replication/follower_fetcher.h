@@ -15,8 +15,8 @@
 #include <millrace/peers.h>
 #include <millrace/shard.h>
 
+#include "kernel/env/backoff.h"
 #include "kernel/partition/partition.h"
-#include "kernel/streams/backoff.h"
 
 namespace millrace::kernel {
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "kernel/streams/spawn_held.h"
+#include "kernel/env/spawn_held.h"
 
 namespace millrace::kernel {
 

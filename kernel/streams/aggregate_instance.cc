@@ -4,8 +4,8 @@
 #include <exception>
 #include <utility>
 
+#include "kernel/env/spawn_held.h"
 #include "kernel/streams/snapshots.h"
-#include "kernel/streams/spawn_held.h"
 
 namespace millrace::kernel {
 

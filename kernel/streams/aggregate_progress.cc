@@ -2,9 +2,9 @@
 // that others have appended to its log, effects.
 #include <utility>
 
+#include "kernel/env/backoff.h"
+#include "kernel/env/spawn_held.h"
 #include "kernel/streams/aggregate_instance.h"
-#include "kernel/streams/backoff.h"
-#include "kernel/streams/spawn_held.h"
 
 namespace millrace::kernel {
 

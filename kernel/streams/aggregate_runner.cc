@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernel/env/spawn_held.h"
 #include "kernel/streams/snapshots.h"
-#include "kernel/streams/spawn_held.h"
 
 namespace millrace::kernel {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "kernel/env/backoff.h"
 #include "kernel/streams/aggregate_instance.h"
-#include "kernel/streams/backoff.h"
 
 namespace millrace::kernel {
 

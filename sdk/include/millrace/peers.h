@@ -85,7 +85,10 @@ struct InSyncChange {
 struct InSyncChanged {
   TopicPartition partition;
   ErrorCode error = ErrorCode::none;
-  ClusterPartition state;  ///< what holds now, when there is no error
+  /// What holds now, when there is no error. From a controller on another broker it comes without
+  /// `replicas`, `adding` and `removing`, which the answer to AlterPartition has no room for: empty
+  /// there means that they are as they were.
+  ClusterPartition state;
 };
 
 /// Of a broker that goes down in order.
