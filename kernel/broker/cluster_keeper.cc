@@ -9,6 +9,7 @@
 
 #include "kernel/broker/config_sources.h"
 #include "kernel/partition/topic_config.h"
+#include "kernel/replication/throttle.h"
 
 namespace millrace::kernel {
 
@@ -21,6 +22,22 @@ constexpr Duration ask_time_max = std::chrono::seconds(10);
 Task<> publish_on(ShardState& state, std::shared_ptr<const ClusterState> cluster) {
   state.publish(std::move(cluster));
   co_return {};
+}
+
+// The value of a topic's setting that counts.
+std::string topic_setting(const TopicState& topic, const ConfigMap& inherited, const char* name) {
+  return effective_value(*find_topic_option(name), inherited, topic.configs);
+}
+
+ReplicationRates rates_of(const ConfigMap& settings) {
+  const auto rate = [&settings](const char* name, std::int64_t fallback) {
+    const auto found = settings.find(name);
+    return found == settings.end() ? fallback : integer_of(found->second).value_or(fallback);
+  };
+  const ReplicationRates unset;
+  return {.leader = rate("leader.replication.throttled.rate", unset.leader),
+          .follower = rate("follower.replication.throttled.rate", unset.follower),
+          .moves_max = rate("cluster.balance.rate.max", unset.moves_max)};
 }
 
 ClusterUpdated refused(ErrorCode error) {
@@ -65,16 +82,25 @@ std::vector<ReplicaOrder> ClusterKeeper::orders_for(const std::vector<TopicParti
   std::vector<ReplicaOrder> orders;
   const TopicState* topic = nullptr;
   TopicConfig config;
+  ThrottledReplicas leading("");
+  ThrottledReplicas following("");
   for (const auto& id : ours) {
     if (!topic || topic->name != id.topic) {
       topic = state_.find(std::string_view(id.topic));
       config = TopicConfig::load(sources.merged(), topic->configs);
+      const auto throttled = [&](const char* name) {
+        return ThrottledReplicas(topic_setting(*topic, sources.merged(), name));
+      };
+      leading = throttled("leader.replication.throttled.replicas");
+      following = throttled("follower.replication.throttled.replicas");
     }
     orders.push_back({.id = id,
                       .topic_id = topic->id,
                       .config = config,
                       .state = topic->partitions[static_cast<std::size_t>(id.partition)],
-                      .known = known});
+                      .known = known,
+                      .leader_throttled = leading.has(id.partition, config_.id),
+                      .follower_throttled = following.has(id.partition, config_.id)});
   }
   return orders;
 }
@@ -180,6 +206,7 @@ Task<ClusterUpdated> ClusterKeeper::take(ClusterUpdate update) {
   std::map<std::int32_t, Address> addresses;
   for (const auto& [id, broker] : state_.brokers) addresses.emplace(id, peers_.address_of(broker));
   replicas_.set_brokers(addresses, broker_epoch());
+  replicas_.set_rates(rates_of(ConfigSources(config_, state_).merged()));
   const auto orders = orders_for(effect.ours, false);
   ClusterUpdated answer;
   MR_CO_TRY(answer.failures, co_await remove(update, std::move(effect)));

@@ -7,9 +7,20 @@ namespace millrace::kernel {
 
 void FetchGroup::Item::on_change(bool readable) {
   group_.make_due(*this);
-  if (!readable || !group_.waiter_) return;
-  group_.waiter_->notify();
-  group_.waiter_.reset();
+  if (readable) group_.wake_waiter();
+}
+
+void FetchGroup::wake_waiter() {
+  if (const auto waiter = std::exchange(waiter_, nullptr)) waiter->notify();
+}
+
+void FetchGroup::wake_in(Duration time) {
+  auto& shard = owner_.shard();
+  shard.unschedule(wake_up_);
+  wake_up_ = shard.schedule(shard.now() + time, [this] {
+    wake_up_ = TimerId::none;
+    wake_waiter();
+  });
 }
 
 void FetchGroup::make_due(Item& item) {
@@ -60,6 +71,7 @@ Task<FetchGroup::Read> FetchGroup::read_one(Item& item, ReadContext context) {
     co_return std::move(one);
   }
   one.fetched = *std::move(read);
+  one.held_back = partition->held_back(context.replica);
   if (one.fetched.error == ErrorCode::none && one.fetched.diverging_end == Offset{}) {
     partition->watch(item, std::max(one.end, item.wanted.fetch.from), context.horizon());
   }
@@ -93,6 +105,7 @@ Task<std::vector<FetchGroup::Found>> FetchGroup::read(Changes changes, ReadConte
   found.reserve(due.size());
   std::vector<Item*> starved;  // there is more, but not within bytes_max
   std::vector<Item*> served;
+  std::optional<Duration> held_back;
   for (const auto slot : due) {
     auto& item = *items_.at(slot);
     MR_CO_TRY(auto one, co_await read_one(item, context));
@@ -105,12 +118,16 @@ Task<std::vector<FetchGroup::Found>> FetchGroup::read(Changes changes, ReadConte
       served.push_back(&item);
     } else if (more) {
       starved.push_back(&item);
+      if (one.held_back > Duration::zero()) {
+        held_back = std::min(held_back.value_or(one.held_back), one.held_back);
+      }
     }
     const bool news = note(item, fetched);
     found.push_back({slot, std::move(fetched), news});
   }
   for (auto* item : starved) make_due(*item);
   for (auto* item : served) make_due(*item);
+  if (held_back) wake_in(*held_back);
   co_return std::move(found);
 }
 

@@ -39,6 +39,11 @@ class FetchGroup {
   };
 
   explicit FetchGroup(ShardState& owner) : owner_(owner) {}
+  FetchGroup(const FetchGroup&) = delete;
+  FetchGroup& operator=(const FetchGroup&) = delete;
+  ~FetchGroup() {
+    if (wake_up_ != TimerId::none) owner_.shard().unschedule(wake_up_);
+  }
 
   /// Applies `changes`, then reads what there is a reason to read: at most `context.bytes_max`
   /// together, whole batches, those that were last served coming last. `waiter` is notified as soon
@@ -49,7 +54,8 @@ class FetchGroup {
  private:
   struct Read {
     PartitionFetched fetched;
-    Offset end;  // to where it could have read
+    Offset end;            // to where it could have read
+    Duration held_back{};  // how long nothing is sent to this follower
   };
   // What the last answer said of a partition.
   struct Told {
@@ -73,6 +79,8 @@ class FetchGroup {
 
   void apply(Changes changes);
   void make_due(Item& item);
+  void wake_waiter();
+  void wake_in(Duration time);
   std::shared_ptr<Partition> find(const Item& item, ErrorCode& error) const;
   Task<Read> read_one(Item& item, ReadContext context);
   bool note(Item& item, const PartitionFetched& fetched) const;
@@ -82,6 +90,7 @@ class FetchGroup {
   std::deque<Slot> due_;  // to be read next time
   Isolation isolation_ = Isolation::read_uncommitted;
   std::shared_ptr<FetchWaiter> waiter_;
+  TimerId wake_up_ = TimerId::none;
   Mutex one_reader_;
 };
 

@@ -23,6 +23,7 @@
 #include "kernel/partition/opening.h"
 #include "kernel/partition/partition_watch.h"
 #include "kernel/partition/producer_state.h"
+#include "kernel/partition/rate_limit.h"
 #include "kernel/partition/replica_set.h"
 #include "kernel/partition/time_search.h"
 #include "kernel/partition/topic_config.h"
@@ -104,6 +105,13 @@ struct PartitionTraffic {
   std::uint64_t read_bytes = 0;  ///< for clients
 };
 
+/// What a leader sends to followers that are not in sync is held back by.
+struct SendLimits {
+  RateLimit* listed = nullptr;  ///< an operator's, of all of them; none: `moving` may count
+  RateLimit* moving = nullptr;  ///< of those in `adding`
+  std::vector<std::int32_t> adding;
+};
+
 /// What a follower has made of an answer of its leader.
 struct FollowerStep {
   /// From where on it fetches next, and the epoch of the record before that.
@@ -164,6 +172,11 @@ class Partition {
   bool serving() const noexcept { return !closing_ && sole_leader(); }
   /// Null where it is alone, or does not lead.
   const ReplicaSet* replicas() const noexcept { return replicas_.get(); }
+
+  /// Of what is sent from now on.
+  void set_send_limits(SendLimits limits) { send_limits_ = std::move(limits); }
+  /// How long nothing is sent to a follower.
+  Duration held_back(std::int32_t replica) const;
 
   /// A leader's in-sync set, if it is to be another one: it is asked for until the answer comes.
   std::optional<WantedInSync> want_in_sync(LagLimits limits);
@@ -294,6 +307,7 @@ class Partition {
   OwnAppend own(Gate::Pass pass, Appended appended);
 
   // partition_replica.cc
+  RateLimit* send_limit(std::int32_t replica) const noexcept;
   ErrorCode note_follower(const PartitionFetch& request, const ReadContext& context,
                           PartitionFetched& answer);
   Task<> append_fetched(PartitionFetched fetched);
@@ -340,6 +354,7 @@ class Partition {
   bool led_ = false;        // by another replica
   std::uint64_t term_ = 0;  // one more whenever it ceases to lead
   std::unique_ptr<ReplicaSet> replicas_;
+  SendLimits send_limits_;
   std::int32_t partition_epoch_ = -1;  // of the state that it leads by
   Mutex role_;  // it changes, or a follower takes something over: one at a time
   Recovery recovery_;

@@ -48,6 +48,7 @@ Task<PartitionFetched> Partition::read(PartitionFetch request, ReadContext conte
   if (request.from < bounds.start || request.from > bounds.end) {
     co_return failed(number, ErrorCode::offset_out_of_range);
   }
+  if (held_back(context.replica) > Duration::zero()) co_return std::move(fetched);
   if (context.isolation == Isolation::read_committed) {
     fetched.aborted = aborted_.within(request.from, fetched.last_stable);
   }
@@ -56,6 +57,9 @@ Task<PartitionFetched> Partition::read(PartitionFetch request, ReadContext conte
   if (!records) co_return failed(number, read_failure(request, records.error()));
   fetched.records = *std::move(records);
   if (context.replica < 0) traffic_.read_bytes += fetched.records.size();
+  if (auto* limit = send_limit(context.replica)) {
+    limit->charge(fetched.records.size(), host_.shard.now());
+  }
   // It may have taken long: somebody else may lead by now.
   if (!sole_leader()) co_return failed(number, ErrorCode::not_leader_or_follower);
   co_return std::move(fetched);

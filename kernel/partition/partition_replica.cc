@@ -167,6 +167,20 @@ ErrorCode Partition::note_follower(const PartitionFetch& request, const ReadCont
   return ErrorCode::none;
 }
 
+RateLimit* Partition::send_limit(std::int32_t replica) const noexcept {
+  const auto among = [replica](const std::vector<std::int32_t>& some) {
+    return std::ranges::find(some, replica) != some.end();
+  };
+  if (replica < 0 || !replicas_ || among(replicas_->in_sync())) return nullptr;
+  if (send_limits_.listed) return send_limits_.listed;
+  return among(send_limits_.adding) ? send_limits_.moving : nullptr;
+}
+
+Duration Partition::held_back(std::int32_t replica) const {
+  const auto* limit = send_limit(replica);
+  return limit ? limit->wait(host_.shard.now()) : Duration::zero();
+}
+
 std::optional<WantedInSync> Partition::want_in_sync(LagLimits limits) {
   if (!serving() || !replicas_) return std::nullopt;
   if (replicas_->proposed()) return replicas_->proposed();

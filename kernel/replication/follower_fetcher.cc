@@ -15,6 +15,11 @@ constexpr Duration connect_time_max = std::chrono::seconds(10);
 // A leader that does not answer a poll for so much longer than it was asked to wait is not there.
 constexpr Duration answer_time_max = std::chrono::seconds(10);
 
+// What a rate holds back comes in shares of a tenth of a second.
+constexpr std::int64_t shares_per_second = 10;
+constexpr std::int64_t share_bytes_min = 64 << 10;
+constexpr Duration look_again_after = std::chrono::seconds(1);
+
 // What a leader that has not heard of a change yet answers, or one that has heard of a later one.
 bool passes_by_itself(ErrorCode error) {
   return error == ErrorCode::not_leader_or_follower || error == ErrorCode::fenced_leader_epoch ||
@@ -28,14 +33,25 @@ ErrorCode trouble_of(const Error& error) {
   return role ? ErrorCode::not_leader_or_follower : ErrorCode::kafka_storage_error;
 }
 
+std::uint64_t bytes_of(const FetchAnswer& answer) {
+  std::uint64_t bytes = 0;
+  for (const auto& topic : answer.topics) {
+    for (const auto& fetched : topic.partitions) bytes += fetched.records.size();
+  }
+  return bytes;
+}
+
 bool same(const FollowerStep& a, const FollowerStep& b) {
   return a.next == b.next && a.last_epoch == b.last_epoch;
 }
 
 }  // namespace
 
-FollowerFetcher::FollowerFetcher(const FetcherHost& host, std::int32_t leader)
-    : host_(host), leader_(leader), backoff_(backoff_first, host.settings.backoff_max) {}
+FollowerFetcher::FollowerFetcher(const FetcherHost& host, std::int32_t leader, RateLimit* limit)
+    : host_(host),
+      leader_(leader),
+      limit_(limit),
+      backoff_(backoff_first, host.settings.backoff_max) {}
 
 void FollowerFetcher::start() { spawn_held(running_, host_.shard, run(), "follower", &scope_); }
 
@@ -114,6 +130,7 @@ Task<> FollowerFetcher::run() {
       MR_CO_CHECK(co_await changed_.wait());
       continue;
     }
+    if (limit_) MR_CO_CHECK(co_await held_back());
     auto fetched = co_await fetch_once();
     if (fetched) {
       backoff_ = Backoff(backoff_first, host_.settings.backoff_max);
@@ -127,6 +144,22 @@ Task<> FollowerFetcher::run() {
     auto waiting = with_deadline(changed_.wait(), backoff_.next());
     static_cast<void>(co_await std::move(waiting));
   }
+}
+
+// Another rate may be set meanwhile.
+Task<> FollowerFetcher::held_back() {
+  while (true) {
+    const auto time = limit_->wait(host_.shard.now());
+    if (time <= Duration::zero()) co_return {};
+    MR_CO_CHECK(co_await sleep(std::min(time, look_again_after)));
+  }
+}
+
+// Little at a time, so that what moves keeps to its rate also for a moment.
+std::int32_t FollowerFetcher::at_once(std::int32_t bytes_max) const noexcept {
+  if (!limit_) return bytes_max;
+  const auto share = std::max(limit_->rate() / shares_per_second, share_bytes_min);
+  return static_cast<std::int32_t>(std::min<std::int64_t>(share, bytes_max));
 }
 
 void FollowerFetcher::begin_session() noexcept {
@@ -213,7 +246,7 @@ FetchRequest FollowerFetcher::make_request() {
                        .replica_epoch = host_.broker_epoch(),
                        .wait_max = wait_max(),
                        .bytes_min = host_.settings.bytes_min,
-                       .bytes_max = host_.settings.bytes_max,
+                       .bytes_max = at_once(host_.settings.bytes_max),
                        .session_id = session_id_,
                        .session_epoch = session_epoch_,
                        .by_topic_id = true};
@@ -247,7 +280,7 @@ void FollowerFetcher::name(FetchRequest& request, const FollowerRef& follower) {
        .last_fetched_epoch = step->last_epoch,
        .log_start = follower->partition->offsets().log_start,
        .high_watermark = follower->partition->high_watermark(),
-       .bytes_max = host_.settings.partition_bytes_max});
+       .bytes_max = at_once(host_.settings.partition_bytes_max)});
   follower->named = true;
   follower->told = *step;
 }
@@ -267,6 +300,7 @@ FollowerFetcher::FollowerRef FollowerFetcher::find(const TopicName& topic,
 }
 
 Task<> FollowerFetcher::take(FetchAnswer answer) {
+  if (limit_) limit_->charge(bytes_of(answer), host_.shard.now());
   for (auto& topic : answer.topics) {
     for (auto& fetched : topic.partitions) {
       auto follower = find(topic.topic, fetched.partition);

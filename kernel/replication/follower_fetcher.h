@@ -45,7 +45,8 @@ struct FetcherHost {
 /// [the shard of its partitions]
 class FollowerFetcher {
  public:
-  FollowerFetcher(const FetcherHost& host, std::int32_t leader);
+  /// `limit`: what all that it fetches is held back by; outlives it.
+  FollowerFetcher(const FetcherHost& host, std::int32_t leader, RateLimit* limit = nullptr);
   FollowerFetcher(const FollowerFetcher&) = delete;
   FollowerFetcher& operator=(const FollowerFetcher&) = delete;
 
@@ -73,10 +74,12 @@ class FollowerFetcher {
   using FollowerRef = std::shared_ptr<Follower>;
 
   Task<> run();
+  Task<> held_back();
   Task<> fetch_once();
   Task<> connect();
   Task<FetchAnswer> ask(FetchRequest request);
   Duration wait_max() const noexcept;
+  std::int32_t at_once(std::int32_t bytes_max) const noexcept;
   FetchRequest make_request();
   void name(FetchRequest& request, const FollowerRef& follower);
   void forget(const TopicPartition& id, const Uuid& topic_id);
@@ -92,6 +95,7 @@ class FollowerFetcher {
 
   const FetcherHost& host_;
   std::int32_t leader_;
+  RateLimit* limit_;
   std::map<TopicPartition, FollowerRef> followers_;
   std::map<Uuid, std::string> names_;
   std::vector<FollowerRef> due_;

@@ -48,11 +48,12 @@ bool out_of_date(ErrorCode error) {
 }  // namespace
 
 ReplicaShard::ReplicaShard(BrokerParts& parts, const BrokerConfig& config, ShardState& state,
-                           const LeaseClock& lease)
+                           const LeaseClock& lease, ReplicationThrottle& throttle)
     : parts_(parts),
       config_(config),
       state_(state),
       lease_(lease),
+      throttle_(throttle),
       log_(parts.log.sink(), "replication"),
       limits_{.time = milliseconds(config.number_of("replica.lag.time.max.ms", 30'000)),
               .messages = config.number_of("replica.lag.max.messages", 0)} {}
@@ -73,8 +74,8 @@ void ReplicaShard::connect(ReplicationLinks links) {
                     },
                     .broker_epoch = [this] { return broker_epoch_; }});
     // Those that were told whom to follow before.
-    for (const auto& [id, leader] : std::exchange(leaders_, {})) {
-      if (const auto partition = state_.find(id.topic, id.partition)) follow(partition, leader);
+    for (const auto& [id, whom] : std::exchange(followed_, {})) {
+      if (const auto partition = state_.find(id.topic, id.partition)) follow(partition, whom);
     }
   }
   if (links_.authority) {
@@ -172,6 +173,7 @@ Task<std::shared_ptr<Partition>> ReplicaShard::open(const ReplicaOrder& order,
 Task<> ReplicaShard::give_role(std::shared_ptr<Partition> partition, const ReplicaOrder& order) {
   const auto& state = order.state;
   if (state.leader_epoch < partition->leader_epoch()) co_return {};
+  hold_back(*partition, order);
   const bool led = partition->leading();
   if (state.leader == config_.id) {
     unfollow(order.id);
@@ -190,7 +192,7 @@ Task<> ReplicaShard::give_role(std::shared_ptr<Partition> partition, const Repli
   if (state.leader < 0) {
     unfollow(order.id);
   } else {
-    follow(partition, state.leader);
+    follow(partition, {state.leader, pace_of(order)});
   }
   co_return {};
 }
@@ -210,31 +212,52 @@ Task<> ReplicaShard::stop(TopicPartition id) {
 
 // ---- followers ----
 
-FollowerFetcher& ReplicaShard::fetcher(std::int32_t leader, const TopicPartition& id) {
+// Who is in sync is not held back; what an operator has set comes before what is set by itself.
+ReplicaShard::Pace ReplicaShard::pace_of(const ReplicaOrder& order) const noexcept {
+  const auto among = [this](const std::vector<std::int32_t>& some) {
+    return std::ranges::find(some, config_.id) != some.end();
+  };
+  if (among(order.state.in_sync)) return Pace::own;
+  if (order.follower_throttled) return Pace::throttled;
+  return among(order.state.adding) ? Pace::moving : Pace::own;
+}
+
+RateLimit* ReplicaShard::limit_of(Pace pace) noexcept {
+  if (pace == Pace::own) return nullptr;
+  return pace == Pace::throttled ? &throttle_.follower : &throttle_.moves_in;
+}
+
+void ReplicaShard::hold_back(Partition& partition, const ReplicaOrder& order) {
+  partition.set_send_limits({.listed = order.leader_throttled ? &throttle_.leader : nullptr,
+                             .moving = &throttle_.moves_out,
+                             .adding = order.state.adding});
+}
+
+FollowerFetcher& ReplicaShard::fetcher(const Followed& whom, const TopicPartition& id) {
   const auto fetchers = static_cast<std::size_t>(
       std::max<std::int64_t>(config_.number_of("num.replica.fetchers", 1), 1));
-  const auto at = std::hash<TopicPartition>{}(id) % fetchers;
-  auto& found = fetchers_[{leader, at}];
+  const auto at = whom.pace == Pace::own ? std::hash<TopicPartition>{}(id) % fetchers : 0;
+  auto& found = fetchers_[{whom.leader, whom.pace, at}];
   if (!found) {
-    found = std::make_unique<FollowerFetcher>(*fetcher_host_, leader);
+    found = std::make_unique<FollowerFetcher>(*fetcher_host_, whom.leader, limit_of(whom.pace));
     found->start();
   }
   return *found;
 }
 
-void ReplicaShard::follow(const std::shared_ptr<Partition>& partition, std::int32_t leader) {
+void ReplicaShard::follow(const std::shared_ptr<Partition>& partition, Followed whom) {
   const auto& id = partition->id();
-  const auto before = leaders_.find(id);
-  if (before != leaders_.end() && before->second != leader) unfollow(id);
-  leaders_[id] = leader;
-  if (fetcher_host_) fetcher(leader, id).add(partition, partition->leader_epoch());
+  const auto before = followed_.find(id);
+  if (before != followed_.end() && before->second != whom) unfollow(id);
+  followed_[id] = whom;
+  if (fetcher_host_) fetcher(whom, id).add(partition, partition->leader_epoch());
 }
 
 void ReplicaShard::unfollow(const TopicPartition& id) {
-  const auto found = leaders_.find(id);
-  if (found == leaders_.end()) return;
+  const auto found = followed_.find(id);
+  if (found == followed_.end()) return;
   if (fetcher_host_) fetcher(found->second, id).remove(id);
-  leaders_.erase(found);
+  followed_.erase(found);
 }
 
 // ---- in-sync sets ----

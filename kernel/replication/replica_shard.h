@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <millrace/peers.h>
@@ -18,6 +19,7 @@
 #include "kernel/cluster/lease_clock.h"
 #include "kernel/replication/follower_fetcher.h"
 #include "kernel/replication/replica_order.h"
+#include "kernel/replication/throttle.h"
 
 namespace millrace::kernel {
 
@@ -32,8 +34,9 @@ struct ReplicasApplied {
 /// [its shard]
 class ReplicaShard final : private InSyncWatch {
  public:
+  /// All of it outlives this.
   ReplicaShard(BrokerParts& parts, const BrokerConfig& config, ShardState& state,
-               const LeaseClock& lease);
+               const LeaseClock& lease, ReplicationThrottle& throttle);
 
   /// From here on followers fetch and leaders ask, until close().
   void connect(ReplicationLinks links);
@@ -44,15 +47,26 @@ class ReplicaShard final : private InSyncWatch {
   Task<> close();
 
  private:
+  // What a replica fetches in company of: who is held back does not hold up those who are not.
+  enum class Pace : std::uint8_t { own, throttled, moving };
+  struct Followed {
+    std::int32_t leader = -1;
+    Pace pace = Pace::own;
+    friend bool operator==(const Followed&, const Followed&) = default;
+  };
+
   // InSyncWatch
   void in_sync_due(const TopicPartition& id) override;
 
   Task<Recovery> apply_one(const ReplicaOrder& order, const HighWatermarks& high_watermarks);
   Task<std::shared_ptr<Partition>> open(const ReplicaOrder& order, Offset high_watermark);
   Task<> give_role(std::shared_ptr<Partition> partition, const ReplicaOrder& order);
-  void follow(const std::shared_ptr<Partition>& partition, std::int32_t leader);
+  Pace pace_of(const ReplicaOrder& order) const noexcept;
+  void hold_back(Partition& partition, const ReplicaOrder& order);
+  RateLimit* limit_of(Pace pace) noexcept;
+  void follow(const std::shared_ptr<Partition>& partition, Followed whom);
   void unfollow(const TopicPartition& id);
-  FollowerFetcher& fetcher(std::int32_t leader, const TopicPartition& id);
+  FollowerFetcher& fetcher(const Followed& whom, const TopicPartition& id);
 
   Task<> watch_in_sync();
   Task<> ask_in_sync();
@@ -63,14 +77,16 @@ class ReplicaShard final : private InSyncWatch {
   const BrokerConfig& config_;
   ShardState& state_;
   const LeaseClock& lease_;
+  ReplicationThrottle& throttle_;
   Log log_;
   ReplicationLinks links_;
   LagLimits limits_;
   std::map<std::int32_t, Address> brokers_;
   std::int64_t broker_epoch_ = -1;
   std::optional<FetcherHost> fetcher_host_;  // once connected
-  std::map<std::pair<std::int32_t, std::size_t>, std::unique_ptr<FollowerFetcher>> fetchers_;
-  std::map<TopicPartition, std::int32_t> leaders_;  // whom those here follow
+  using FetcherKey = std::tuple<std::int32_t, Pace, std::size_t>;
+  std::map<FetcherKey, std::unique_ptr<FollowerFetcher>> fetchers_;
+  std::map<TopicPartition, Followed> followed_;  // whom those here follow
 
   std::set<TopicPartition> due_;  // whose in-sync set may change
   bool asking_ = false;

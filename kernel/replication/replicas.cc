@@ -8,9 +8,13 @@ namespace millrace::kernel {
 
 Replicas::Replicas(BrokerParts& parts, const BrokerConfig& config, PartitionMap& partitions,
                    const LeaseClock& lease)
-    : parts_(parts), partitions_(partitions) {
+    : parts_(parts),
+      broker_(config.id),
+      partitions_(partitions),
+      throttle_(parts.metrics),
+      moves_(parts.environment, parts.metrics, throttle_) {
   for (const auto& state : partitions_.shards()) {
-    shards_.push_back(std::make_unique<ReplicaShard>(parts, config, *state, lease));
+    shards_.push_back(std::make_unique<ReplicaShard>(parts, config, *state, lease, throttle_));
   }
 }
 
@@ -34,6 +38,21 @@ void Replicas::set_brokers(const std::map<std::int32_t, Address>& addresses,
   }
 }
 
+void Replicas::set_rates(const ReplicationRates& rates) {
+  const auto now = control().now();
+  throttle_.leader.set_rate(rates.leader, now);
+  throttle_.follower.set_rate(rates.follower, now);
+  moves_.set_max(rates.moves_max);
+}
+
+void Replicas::note_moves(const std::vector<ReplicaOrder>& orders) {
+  for (const auto& order : orders) {
+    const auto& state = order.state;
+    const bool comes = std::ranges::find(state.adding, broker_) != state.adding.end();
+    moves_.note(order.id, comes || (!state.adding.empty() && state.leader == broker_));
+  }
+}
+
 Task<> Replicas::load_high_watermarks() {
   if (high_watermarks_) co_return {};
   MR_CO_TRY(auto noted, co_await parts_.storage.checkpointed(CheckpointKind::high_watermark));
@@ -45,6 +64,7 @@ Task<> Replicas::load_high_watermarks() {
 
 Task<std::vector<ReplicaFailure>> Replicas::apply(std::vector<ReplicaOrder> orders) {
   MR_CO_CHECK(co_await load_high_watermarks());
+  note_moves(orders);
   std::vector<std::vector<ReplicaOrder>> by_shard(shards_.size());
   for (auto& order : orders) {
     auto& owner = partitions_.owner_of(order.id.topic, order.id.partition);
@@ -73,6 +93,7 @@ Task<std::vector<ReplicaFailure>> Replicas::apply(std::vector<ReplicaOrder> orde
 Task<> Replicas::stop(std::vector<ReplicaStop> stops) {
   std::vector<Pending<>> ending;
   for (const auto& stop : stops) {
+    moves_.note(stop.id, false);
     auto make = [&shard = shard_of(stop.id), id = stop.id] { return shard.stop(id); };
     auto& where = partitions_.owner_of(stop.id.topic, stop.id.partition).shard();
     ending.push_back(start(control(), run_on(where, std::move(make))));
@@ -103,7 +124,7 @@ Task<> Replicas::stop(std::vector<ReplicaStop> stops) {
 }
 
 Task<> Replicas::close() {
-  Result<> first_failure;
+  Result<> first_failure = co_await moves_.close();
   for (std::size_t at = 0; at < shards_.size(); ++at) {
     auto make = [&shard = *shards_[at]] { return shard.close(); };
     auto closing = run_on(partitions_.shards()[at]->shard(), std::move(make));

@@ -12,8 +12,10 @@
 #include "kernel/broker/broker_parts.h"
 #include "kernel/broker/partitions.h"
 #include "kernel/cluster/lease_clock.h"
+#include "kernel/replication/moves_pace.h"
 #include "kernel/replication/replica_order.h"
 #include "kernel/replication/replica_shard.h"
+#include "kernel/replication/throttle.h"
 
 namespace millrace::kernel {
 
@@ -37,6 +39,10 @@ class Replicas {
   Task<> stop(std::vector<ReplicaStop> stops);
   /// Where other brokers are, by id: followers connect by it, and tell `lease_epoch`, ours.
   void set_brokers(const std::map<std::int32_t, Address>& addresses, std::int64_t lease_epoch = -1);
+  /// Of what is replicated from now on.
+  void set_rates(const ReplicationRates& rates);
+  /// Of what moves by itself.
+  MovesPace& moves() noexcept { return moves_; }
   /// Ends all fetching and asking. Before partitions are closed.
   Task<> close();
 
@@ -47,9 +53,13 @@ class Replicas {
   Shard& control() noexcept { return parts_.environment.control(); }
   Task<> load_high_watermarks();
   ReplicaShard& shard_of(const TopicPartition& id) noexcept;
+  void note_moves(const std::vector<ReplicaOrder>& orders);
 
   BrokerParts& parts_;
+  std::int32_t broker_;
   PartitionMap& partitions_;
+  ReplicationThrottle throttle_;
+  MovesPace moves_;
   std::vector<std::unique_ptr<ReplicaShard>> shards_;      // each touched on its shard alone
   std::shared_ptr<const HighWatermarks> high_watermarks_;  // as checkpointed before the start
   Recovery recovered_;
