@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "kernel/broker/config_sources.h"
@@ -38,6 +39,26 @@ ReplicationRates rates_of(const ConfigMap& settings) {
   return {.leader = rate("leader.replication.throttled.rate", unset.leader),
           .follower = rate("follower.replication.throttled.rate", unset.follower),
           .moves_max = rate("cluster.balance.rate.max", unset.moves_max)};
+}
+
+// What `self` is to lead that it was not in sync with, as far as is known here.
+std::set<TopicPartition> unclean_elections(const ClusterState& known, const ClusterUpdate& update,
+                                           std::int32_t self) {
+  std::set<TopicPartition> unclean;
+  for (const auto& topic : update.topics) {
+    const auto* before = known.find(std::string_view(topic.name));
+    if (!before || before->id != topic.id) continue;
+    for (const auto& now : topic.partitions) {
+      const auto at = static_cast<std::size_t>(now.partition);
+      if (now.leader != self || at >= before->partitions.size()) continue;
+      const auto& state = before->partitions[at];
+      const bool in_sync = std::ranges::find(state.in_sync, self) != state.in_sync.end();
+      if (!in_sync && state.leader_epoch < now.leader_epoch) {
+        unclean.insert({topic.name, now.partition});
+      }
+    }
+  }
+  return unclean;
 }
 
 ClusterUpdated refused(ErrorCode error) {
@@ -202,15 +223,17 @@ Task<ClusterUpdated> ClusterKeeper::take(ClusterUpdate update) {
   if (update.cluster_id != state_.cluster_id) co_return refused(ErrorCode::inconsistent_cluster_id);
   controller_epoch_ = update.controller_epoch;
 
+  const auto unclean = unclean_elections(state_, update, config_.id);
   auto effect = take_in(state_, update, config_.id);
   std::map<std::int32_t, Address> addresses;
   for (const auto& [id, broker] : state_.brokers) addresses.emplace(id, peers_.address_of(broker));
   replicas_.set_brokers(addresses, broker_epoch());
   replicas_.set_rates(rates_of(ConfigSources(config_, state_).merged()));
-  const auto orders = orders_for(effect.ours, false);
+  auto orders = orders_for(effect.ours, false);
+  for (auto& order : orders) order.unclean = unclean.contains(order.id);
   ClusterUpdated answer;
   MR_CO_TRY(answer.failures, co_await remove(update, std::move(effect)));
-  MR_CO_TRY(auto failures, co_await open_and_lead(orders));
+  MR_CO_TRY(auto failures, co_await open_and_lead(std::move(orders)));
   std::ranges::move(failures, std::back_inserter(answer.failures));
   MR_CO_CHECK(co_await publish());
   joined_ = true;

@@ -21,11 +21,6 @@ constexpr BrokerOption broker_table[] = {
             config_fact)},
     {text("broker.rack", nullptr, nullptr, "Where this broker stands; set as broker.rack.",
           config_fact)},
-    {number(
-        "cluster.balance.rate.max", "bytes/s", "104857600", 1, int64_max,
-        "Bytes per second that replicas which move to or from this broker take at most; they "
-        "take less while requests wait. Tools that set a rate of their own are not bound by it.",
-        config_dynamic | config_only_when_set)},
     {flag("cluster.balance.enable", "true",
           "Whether replicas and leaders move by themselves: a fair share to a broker that joins, "
           "away from those that are drained, and from those that are gone for too long. false: no "
@@ -34,6 +29,11 @@ constexpr BrokerOption broker_table[] = {
     {number("cluster.balance.moves.max", "partitions", "10", 1, int32_max,
             "Partitions whose replicas move by themselves at a time. Set it for all brokers.",
             config_dynamic)},
+    {number(
+        "cluster.balance.rate.max", "bytes/s", "104857600", 1, int64_max,
+        "Bytes per second that replicas which move to or from this broker take at most; they "
+        "take less while requests wait. Tools that set a rate of their own are not bound by it.",
+        config_dynamic | config_only_when_set)},
     {number("cluster.balance.replace.after.ms", "ms", "900000", -1, int64_max,
             "The replicas of a broker that is gone for so long are made anew on others; -1: never. "
             "Set it for all brokers.",

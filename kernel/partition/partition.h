@@ -54,6 +54,7 @@ struct PartitionHost {
   std::int32_t broker = 0;            ///< which replica this is
   const LeaseClock* lease = nullptr;  ///< none: it holds for ever
   InSyncWatch* in_sync = nullptr;     ///< none: in-sync sets stay as they are
+  Counter* lost = nullptr;            ///< replicated records that an unclean election has cost
 };
 
 struct ProduceContext {
@@ -308,6 +309,8 @@ class Partition {
 
   // partition_replica.cc
   RateLimit* send_limit(std::int32_t replica) const noexcept;
+  void tell_unclean(Offset end) const;
+  void count_lost(Offset from, Offset below) const;
   ErrorCode note_follower(const PartitionFetch& request, const ReadContext& context,
                           PartitionFetched& answer);
   Task<> append_fetched(PartitionFetched fetched);
@@ -366,6 +369,7 @@ class Partition {
   EpochCache epochs_;
   Offset written_end_;
   Offset high_watermark_;
+  Offset leaders_high_watermark_;  // as its leader has told, who may have more than is here
   bool high_watermark_held_ = false;
   bool closing_ = false;
   bool append_failed_ = false;  // the last one

@@ -95,6 +95,7 @@ Task<> Partition::lead(Leadership leadership) {
     leader_epoch_ = leadership.leader_epoch;
     epochs_.assign(leader_epoch_, end);
     if (!leading_) written_end_ = end;
+    if (leadership.unclean) tell_unclean(end);
     replicas_.reset();
   }
   partition_epoch_ = leadership.partition_epoch;
@@ -110,6 +111,24 @@ Task<> Partition::lead(Leadership leadership) {
   leading_ = true;
   advance(written_end_);
   co_return {};
+}
+
+void Partition::count_lost(Offset from, Offset below) const {
+  if (host_.lost) host_.lost->add(static_cast<std::uint64_t>(below - from));
+}
+
+void Partition::tell_unclean(Offset end) const {
+  if (leaders_high_watermark_ <= end) {
+    host_.log.error(
+        "elected as leader without being in sync: what only others have is lost, from here on",
+        {{"partition", to_string(id_)}, {"from", end.value}});
+    return;
+  }
+  count_lost(end, leaders_high_watermark_);
+  host_.log.error("elected as leader without being in sync: replicated records are lost",
+                  {{"partition", to_string(id_)},
+                   {"from", end.value},
+                   {"to", leaders_high_watermark_.value - 1}});
 }
 
 Task<> Partition::follow(Epoch leader_epoch, bool led) {
@@ -240,6 +259,7 @@ Task<> Partition::append_fetched(PartitionFetched fetched) {
   if (!records.empty()) MR_CO_CHECK(co_await append_as_they_are(std::move(records)));
   const auto end = log_->bounds().end;
   if (fetched.high_watermark != Offset{}) {
+    leaders_high_watermark_ = std::max(leaders_high_watermark_, fetched.high_watermark);
     move_high_watermark(std::min(fetched.high_watermark, end));
   }
   const auto start = std::min(fetched.log_start, end);
@@ -287,7 +307,7 @@ Task<FollowerStep> Partition::begin_anew(Epoch leader_epoch, Offset start) {
                      {"start", start.value}});
   MR_CO_CHECK(co_await drop_snapshots(Offset{-1}));
   MR_CO_CHECK(log_->reset_to(start));
-  written_end_ = high_watermark_ = flush_from_ = start;
+  written_end_ = high_watermark_ = leaders_high_watermark_ = flush_from_ = start;
   producers_.clear();
   aborted_.truncate_from(Offset{0});
   aborted_stored_ = start;
@@ -301,15 +321,22 @@ Task<FollowerStep> Partition::begin_anew(Epoch leader_epoch, Offset start) {
 Task<> Partition::truncate_to(Offset end) {
   const auto before = log_->bounds().end;
   if (end >= before) co_return {};
-  const auto lost = std::max<std::int64_t>(high_watermark_ - end, 0);
-  host_.log.warning("cut the tail of a log that its leader has not", {{"partition", to_string(id_)},
-                                                                      {"from", end.value},
-                                                                      {"below", before.value},
-                                                                      {"replicated", lost}});
+  host_.log.warning("cut the tail of a log that its leader has not",
+                    {{"partition", to_string(id_)}, {"from", end.value}, {"to", before.value - 1}});
+  if (high_watermark_ > end) {
+    count_lost(end, high_watermark_);
+    host_.log.error(
+        "replicated records are lost: an unclean election has chosen a leader without them",
+        {{"partition", to_string(id_)},
+         {"from", end.value},
+         {"to", high_watermark_.value - 1},
+         {"records", high_watermark_ - end}});
+  }
   MR_CO_CHECK(co_await drop_snapshots(end));
   MR_CO_CHECK(log_->truncate_from(end));
   written_end_ = std::min(written_end_, end);
   high_watermark_ = std::min(high_watermark_, end);
+  leaders_high_watermark_ = std::min(leaders_high_watermark_, end);
   flush_from_ = std::min(flush_from_, end);
   epochs_.truncate_from(end);
   co_return co_await forget_producers();

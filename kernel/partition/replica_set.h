@@ -17,6 +17,7 @@ struct Leadership {
   std::int32_t partition_epoch = 0;
   std::vector<std::int32_t> replicas;
   std::vector<std::int32_t> in_sync;
+  bool unclean = false;  ///< it was not in sync: what it has not got is lost
 };
 
 /// When a follower is out of sync.

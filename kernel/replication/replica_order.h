@@ -18,6 +18,8 @@ struct ReplicaOrder {
   PartitionState state;
   /// It has been opened here before: that its log is missing is worth a warning.
   bool known = false;
+  /// It is elected here without having been in sync.
+  bool unclean = false;
   /// An operator has listed it: what it sends, and what it fetches, while it is not in sync.
   bool leader_throttled = false;
   bool follower_throttled = false;

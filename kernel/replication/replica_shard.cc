@@ -55,6 +55,9 @@ ReplicaShard::ReplicaShard(BrokerParts& parts, const BrokerConfig& config, Shard
       lease_(lease),
       throttle_(throttle),
       log_(parts.log.sink(), "replication"),
+      lost_(parts.metrics.counter("millrace_replication_lost_records_total",
+                                  "Replicated records that unclean elections have cost, as far as "
+                                  "this broker knows")),
       limits_{.time = milliseconds(config.number_of("replica.lag.time.max.ms", 30'000)),
               .messages = config.number_of("replica.lag.max.messages", 0)} {}
 
@@ -157,7 +160,8 @@ Task<std::shared_ptr<Partition>> ReplicaShard::open(const ReplicaOrder& order,
                      .opening = state_.opening(),
                      .broker = config_.id,
                      .lease = &lease_,
-                     .in_sync = this};
+                     .in_sync = this,
+                     .lost = &lost_};
   auto opening = Partition::open(std::move(host), order.id, order.topic_id, order.config, Epoch{-1},
                                  high_watermark);
   MR_CO_TRY(auto opened, co_await std::move(opening));
@@ -180,7 +184,8 @@ Task<> ReplicaShard::give_role(std::shared_ptr<Partition> partition, const Repli
     Leadership leadership{.leader_epoch = state.leader_epoch,
                           .partition_epoch = state.partition_epoch,
                           .replicas = state.replicas,
-                          .in_sync = state.in_sync};
+                          .in_sync = state.in_sync,
+                          .unclean = order.unclean};
     MR_CO_CHECK(co_await partition->lead(std::move(leadership)));
     if (!led) state_.led(order.id);
     co_return {};

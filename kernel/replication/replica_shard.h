@@ -79,6 +79,7 @@ class ReplicaShard final : private InSyncWatch {
   const LeaseClock& lease_;
   ReplicationThrottle& throttle_;
   Log log_;
+  Counter& lost_;
   ReplicationLinks links_;
   LagLimits limits_;
   std::map<std::int32_t, Address> brokers_;

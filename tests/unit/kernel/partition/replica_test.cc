@@ -58,7 +58,8 @@ class ReplicaTest : public ::testing::Test, protected InSyncWatch {
                        .opening = batch_opening,
                        .broker = id,
                        .lease = &replica.lease,
-                       .in_sync = this};
+                       .in_sync = this,
+                       .lost = &lost};
     auto opening = Partition::open(std::move(host), {"topic", 3}, {}, *config, Epoch{-1},
                                    Offset{high_watermark});
     auto opened = run(std::move(opening));
@@ -180,6 +181,7 @@ class ReplicaTest : public ::testing::Test, protected InSyncWatch {
   TestLog log;
   std::map<int, std::unique_ptr<Replica>> replicas;
   int due = 0;
+  Counter lost;
 };
 
 TEST_F(ReplicaTest, AcknowledgesWhatEveryReplicaInSyncHas) {
@@ -300,6 +302,59 @@ TEST_F(ReplicaTest, ATailThatTheNewLeaderHasNotIsCut) {
   expect_same(1, 3);
   EXPECT_THAT(log.lines,
               ::testing::Contains("warning: cut the tail of a log that its leader has not"));
+}
+
+// Broker 3 has got "a" and "b", and has heard of "c", which is replicated by then.
+TEST_F(ReplicaTest, AnUncleanElectionTellsWhatIsLost) {
+  lead(1, 1, {1, 2});
+  follow(2, 1);
+  follow(3, 1);
+  produce(1, "a", 1);
+  produce(1, "b", 1);
+  settle(1);
+  produce(1, "c", 1);
+  pull(2, 1);
+  pull(2, 1);
+  produce(1, "d", 1);
+  ASSERT_EQ(at(1).high_watermark(), Offset{3});
+  // What it is told of the high watermark, without what is below that.
+  PartitionFetched told{.partition = 3, .high_watermark = {3}, .log_start = {0}};
+  ASSERT_TRUE(run(at(3).take_over({1}, std::move(told))));
+
+  Leadership unclean{.leader_epoch = {2},
+                     .partition_epoch = 9,
+                     .replicas = {1, 2, 3},
+                     .in_sync = {3},
+                     .unclean = true};
+  ASSERT_TRUE(run(at(3).lead(std::move(unclean))));
+  replicas[3]->epoch = {2};
+  EXPECT_EQ(log.lines.back(),
+            "error: elected as leader without being in sync: replicated records are lost");
+  EXPECT_EQ(log.fields.back(), "partition=topic-3 from=2 to=2 ");
+  EXPECT_EQ(lost.value(), 1U);
+
+  produce(3, "e", 1);
+  follow(1, 2);
+  settle(3);
+  EXPECT_THAT(values(1), ElementsAre("a", "b", "e"));
+  ASSERT_GE(log.lines.size(), 2U);
+  EXPECT_EQ(log.fields[log.fields.size() - 2], "partition=topic-3 from=2 to=3 ") << "c and d";
+  EXPECT_EQ(log.lines.back(),
+            "error: replicated records are lost: an unclean election has chosen a leader without "
+            "them");
+  EXPECT_EQ(log.fields.back(), "partition=topic-3 from=2 to=2 records=1 ");
+  EXPECT_EQ(lost.value(), 2U) << "each tells what it knows";
+}
+
+TEST_F(ReplicaTest, AnUncleanElectionOfWhoKnowsNothingTellsFromWhere) {
+  lead(1, 1, {1, 2});
+  follow(3, 1);
+  produce(1, "a", 1);
+  settle(1);
+  Leadership unclean{.leader_epoch = {2}, .replicas = {1, 3}, .in_sync = {3}, .unclean = true};
+  ASSERT_TRUE(run(at(3).lead(std::move(unclean))));
+  EXPECT_EQ(log.fields.back(), "partition=topic-3 from=1 ");
+  EXPECT_EQ(lost.value(), 0U);
 }
 
 // Three leaders in turn, each of which wrote what nobody else got.

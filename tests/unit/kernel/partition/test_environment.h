@@ -109,10 +109,13 @@ class TestLog final : public LogSink {
  public:
   bool wants(LogLevel, std::string_view) const noexcept override { return true; }
   void write(LogLevel level, std::string_view, std::string_view message,
-             std::initializer_list<LogField>) noexcept override {
+             std::initializer_list<LogField> with) noexcept override {
     lines.push_back(std::string(name_of(level)) + ": " + std::string(message));
+    auto& text = fields.emplace_back();
+    for (const auto& field : with) text.append(field.name).append("=").append(field.value) += ' ';
   }
   std::vector<std::string> lines;
+  std::vector<std::string> fields;  // of each line: "partition=orders-3 from=7 "
 };
 
 }  // namespace millrace::kernel::testing
