@@ -76,8 +76,8 @@ ClusterKeeper::ClusterKeeper(BrokerParts& parts, const BrokerConfig& config,
       partitions_(partitions),
       replicas_(replicas),
       clock_(clock),
-      controller_(
-          {parts.environment, parts.coordination, *this, parts.log, config.id, config.defaults}) {}
+      controller_({parts.environment, parts.coordination, *this, parts.log, parts.metrics,
+                   config.id, config.defaults}) {}
 
 Task<ClusterKeeper::Turn> ClusterKeeper::turn() {
   Turn turn;
@@ -179,6 +179,16 @@ Task<> ClusterKeeper::open_replicas() {
   co_return {};
 }
 
+// Its topic is known, by the id that the log carries too, and has this partition on other brokers.
+bool ClusterKeeper::is_elsewhere(const FoundPartition& log) const {
+  const auto* topic = state_.find(std::string_view(log.partition.topic));
+  const auto at = static_cast<std::size_t>(log.partition.partition);
+  if (!topic || log.topic_id.is_none() || topic->id != log.topic_id) return false;
+  if (log.partition.partition < 0 || at >= topic->partitions.size()) return false;
+  const auto& replicas = topic->partitions[at].replicas;
+  return std::ranges::find(replicas, config_.id) == replicas.end();
+}
+
 // A log that another topic of the name has left, when metadata was lost, stays.
 Task<std::vector<ReplicaFailure>> ClusterKeeper::remove(const ClusterUpdate& update,
                                                         UpdateEffect effect) {
@@ -187,10 +197,17 @@ Task<std::vector<ReplicaFailure>> ClusterKeeper::remove(const ClusterUpdate& upd
     failed_.erase(gone.id);
     stops.push_back({std::move(gone.id), gone.topic_id, gone.erase});
   }
-  if (!update.deleted.empty()) {
-    // Also of topics that were deleted while we were away.
+  if (update.full || !update.deleted.empty()) {
+    // Also of topics that were deleted while we were away, and of partitions that moved away.
     MR_CO_TRY(const auto logs, co_await parts_.storage.list());
     for (const auto& log : logs) {
+      const bool is_known =
+          std::ranges::find(stops, log.partition, &ReplicaStop::id) != stops.end();
+      if (update.full && !is_known && is_elsewhere(log)) {
+        parts_.log.info("a replica is not this broker's any more: its log is erased",
+                        {{"partition", to_string(log.partition)}});
+        stops.push_back({log.partition, log.topic_id, true});
+      }
       for (const auto& topic : update.deleted) {
         if (log.partition.topic != topic.name) continue;
         const bool stopped =

@@ -86,6 +86,7 @@ class ClusterKeeper final : public UpdateTarget, public InSyncAuthority {
   std::vector<ReplicaOrder> orders_for(const std::vector<TopicPartition>& ours, bool known);
   Task<std::vector<ReplicaFailure>> open_and_lead(std::vector<ReplicaOrder> orders);
   Task<std::vector<ReplicaFailure>> remove(const ClusterUpdate& update, UpdateEffect effect);
+  bool is_elsewhere(const FoundPartition& log) const;
   Address controller_address() const;
 
   BrokerParts& parts_;

@@ -147,7 +147,8 @@ Task<TopicGrown> TopicAdmin::grow(TopicGrowth wanted, bool validate_only) {
     const auto turn = co_await controller.turn();
     if (!turn && is_refused(turn.error(), grown)) co_return std::move(grown);
     if (!turn) co_return turn.error();
-    auto planned = plan_growth(wanted, controller.state());
+    const ConfigSources sources(config_, controller.state());
+    auto planned = plan_growth(wanted, controller.state(), sources.merged());
     if (planned.refusal) {
       grown.error = planned.refusal->error;
       grown.message = planned.refusal->message;

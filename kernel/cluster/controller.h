@@ -28,6 +28,7 @@ struct ControllerParts {
   Coordination& coordination;
   UpdateTarget& target;
   Log log;
+  Metrics& metrics;
   std::int32_t id = -1;                         ///< of our broker
   std::map<std::string, std::string> defaults;  ///< `[defaults]`
 };

@@ -105,6 +105,18 @@ Task<ClusterOutcome> ControllerTerm::elect_leaders(ElectionRequest request) {
 
 // ---- reassignments ----
 
+// Or its end, where there is nothing to wait for.
+PartitionState ControllerTerm::begin_move(const TopicPartition& id, const PartitionState& state,
+                                          std::vector<std::int32_t> wanted) const {
+  auto begun = begin_reassignment(state, std::move(wanted));
+  if (std::ranges::find(begun.replicas, begun.leader) == begun.replicas.end()) {
+    auto elected = elect(begun, usable_for(id), false);
+    if (elected) begun = std::move(elected->state);
+  }
+  auto finished = finish_reassignment(begun, usable_for(id));
+  return finished ? *std::move(finished) : begun;
+}
+
 PartitionOutcome ControllerTerm::reassign_one(const TopicPartition& id,
                                               std::optional<std::vector<std::int32_t>> wanted,
                                               bool factor_may_change,
@@ -139,12 +151,7 @@ PartitionOutcome ControllerTerm::reassign_one(const TopicPartition& id,
     return refuse(ErrorCode::invalid_replication_factor,
                   "The number of replicas would change, which the request does not allow.");
   }
-  auto begun = begin_reassignment(*state, *std::move(wanted));
-  if (std::ranges::find(begun.replicas, begun.leader) == begun.replicas.end()) {
-    auto elected = elect(begun, usable_for(id), false);
-    if (elected) begun = std::move(elected->state);
-  }
-  if (auto finished = finish_reassignment(begun, usable_for(id))) begun = *std::move(finished);
+  auto begun = begin_move(id, *state, *std::move(wanted));
   if (begun != *state) changes.push_back({id.topic, id.partition, std::move(begun)});
   return refuse(ErrorCode::none, {});
 }
@@ -163,6 +170,12 @@ Task<ClusterOutcome> ControllerTerm::reassign(ReassignmentRequest request) {
   if (!changes.empty()) {
     parts_.log.info("replicas are reassigned", {{"partitions", changes.size()}});
   }
+  // What somebody moves by hand does not move by itself.
+  for (const auto& change : changes) {
+    const TopicPartition id{change.topic, change.partition};
+    std::erase_if(balancing_.plan, [&](const BalanceMove& move) { return move.id == id; });
+    if (is_reassigning(change.state)) balancing_.by_users.insert(id);
+  }
   MR_CO_CHECK(co_await write_replicas(std::move(changes)));
   co_return std::move(outcome);
 }
@@ -173,15 +186,25 @@ Task<> ControllerTerm::finish_moves() {
   for (const auto& id : std::set(moving_)) {
     const auto* state = find(id);
     if (!state || !is_reassigning(*state)) {
-      moving_.erase(id);
+      no_longer_moving(id);
       continue;
     }
     auto finished = finish_reassignment(*state, usable_for(id));
     if (!finished) continue;
     parts_.log.info("a partition has moved", {{"partition", to_string(id)}});
+    if (!balancing_.by_users.contains(id)) {
+      balancing_.metrics.done.add();
+      if (auto led = elect_preferred(*finished, usable_for(id))) finished = std::move(led);
+    }
     changes.push_back({id.topic, id.partition, *std::move(finished)});
   }
   co_return co_await write_replicas(std::move(changes));
+}
+
+void ControllerTerm::no_longer_moving(const TopicPartition& id) {
+  if (moving_.erase(id) == 0) return;
+  balancing_.by_users.erase(id);
+  wake_balance(!balancing_.drained.empty());
 }
 
 // The topics' own keys have the lists of replicas; they come first: of a broker that is on its way
@@ -196,7 +219,7 @@ Task<> ControllerTerm::write_replicas(std::vector<PartitionChange> changes) {
     if (is_reassigning(change.state)) {
       moving_.insert({change.topic, change.partition});
     } else {
-      moving_.erase({change.topic, change.partition});
+      no_longer_moving({change.topic, change.partition});
     }
   }
   std::vector<Write> writes;

@@ -214,6 +214,8 @@ Task<std::vector<InSyncChanged>> ControllerTerm::change_in_sync(std::int32_t bro
   }
   MR_CO_CHECK(co_await write(std::move(writing)));
   MR_CO_CHECK(co_await finish_moves());
+  // Somebody may be able to lead what a drained broker leads.
+  if (!written.empty() && !balancing_.drained.empty()) wake_balance(false);
   for (const auto at : written) {
     auto& answer = answers[at];
     const auto& topic = *state_.topics.find(answer.partition.topic)->second;

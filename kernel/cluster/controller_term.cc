@@ -20,7 +20,8 @@ ControllerTerm::ControllerTerm(const ControllerParts& parts, std::int32_t epoch,
     : parts_(parts),
       epoch_(epoch),
       writes_(parts.coordination, epoch, version),
-      sender_(parts.environment.control(), parts.target, *this, state_, epoch) {
+      sender_(parts.environment.control(), parts.target, *this, state_, epoch),
+      balancing_(parts.metrics) {
   auto [end, ended] = make_pending<>();
   end_ = std::move(end);
   ended_ = std::move(ended);
@@ -53,6 +54,7 @@ Task<> ControllerTerm::serve() {
     watch(watch_brokers(), "brokers");
     watch(watch_configs(), "changes of settings");
     watch(rebalance(), "preferred leaders");
+    watch(balance(), "moves");
   } else {
     resign(std::move(loaded).error());
   }
@@ -203,6 +205,7 @@ Task<> ControllerTerm::take_brokers(Brokers brokers) {
     parts_.log.warning("a broker is gone", {{"broker", id}});
     leaving_.erase(id);
     offline_.erase(id);
+      balancing_.even = true;
   }
   state_.brokers = std::move(brokers);
   MR_CO_CHECK(co_await write(decide_all({stayed, now})));
@@ -222,6 +225,7 @@ Task<> ControllerTerm::take_brokers(Brokers brokers) {
 Task<> ControllerTerm::watch_configs() {
   const std::string prefix(znodes::config_changes);
   Seen seen;
+  wake_balance(true);
   while (true) {
     MR_CO_TRY(seen, co_await writes_.next_change(prefix, seen));
     MR_CO_TRY(const auto marks, co_await writes_.list(prefix));
@@ -265,6 +269,7 @@ Task<> ControllerTerm::take_config(std::string mark) {
   }
   std::vector<Write> writes;
   writes.push_back({.key = mark, .value = {}});
+      wake_balance(true);
   const auto removed = co_await writes_.commit(std::move(writes));
   if (!removed && removed.error().code != Errc::not_found) co_return removed.error();
   co_return {};

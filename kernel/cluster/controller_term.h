@@ -12,11 +12,25 @@
 
 #include <millrace/admin.h>
 
+#include "kernel/cluster/balance.h"
 #include "kernel/cluster/controller.h"
 #include "kernel/cluster/elections.h"
 #include "kernel/cluster/fenced_writes.h"
 
 namespace millrace::kernel {
+
+/// Of what moves by itself. They are nothing where there is no controller.
+struct BalanceMetrics {
+  explicit BalanceMetrics(Metrics& metrics);
+  ~BalanceMetrics();
+  BalanceMetrics(const BalanceMetrics&) = delete;
+  BalanceMetrics& operator=(const BalanceMetrics&) = delete;
+
+  Gauge& left;
+  Gauge& moving;
+  Gauge& paused;
+  Counter& done;
+};
 
 /// [control thread]
 class ControllerTerm final : UpdateListener {
@@ -68,6 +82,25 @@ class ControllerTerm final : UpdateListener {
     std::string failure;  // why one could not erase them; it is told again with the next update
   };
 
+  enum class Unwanted { unknown, emptied, stuck, empty };  // how far it is with a broker
+  struct Balancing {
+    explicit Balancing(Metrics& of) : metrics(of) {}
+
+    BalanceMetrics metrics;
+    bool look = true;      // something is new: plan anew
+    bool even = true;      // and see whether shares are even
+    bool evening = false;  // they are made so, until a plan finds nothing to do
+    bool paused = false;
+    std::vector<BalanceMove> plan;                // not begun yet
+    std::map<std::int32_t, std::size_t> stuck;    // see BalancePlan
+    std::set<TopicPartition> by_users;            // of moving_
+    BrokerIds drained;                            // as the setting says
+    std::map<std::int32_t, MonoTime> gone_since;  // brokers that have replicas
+    std::map<std::int32_t, Unwanted> told;        // what operators know
+    bool woken = false;
+    Event wake;
+  };
+
   void answered(std::int32_t broker, std::vector<TopicName> erased,
                 std::vector<ReplicaFailure> failures) override;
   void deposed() override;
@@ -107,8 +140,31 @@ class ControllerTerm final : UpdateListener {
                                 std::optional<std::vector<std::int32_t>> wanted,
                                 bool factor_may_change,
                                 std::vector<PartitionChange>& changes) const;
+  PartitionState begin_move(const TopicPartition& id, const PartitionState& state,
+                            std::vector<std::int32_t> wanted) const;
   Task<> finish_moves();
+  void no_longer_moving(const TopicPartition& id);
   Task<> write_replicas(std::vector<PartitionChange> changes);
+
+  // controller_balance.cc
+  Task<> balance();
+  /// `look`: something is new that may change what shall move.
+  void wake_balance(bool look);
+  Task<> balance_once();
+  void take_balance_settings();
+  void note_absent();
+  std::optional<Duration> replace_after() const;
+  Duration time_to_next_replacement() const;
+  BalanceTerms balance_terms() const;
+  void plan_anew();
+  void tell_plan() const;
+  std::int64_t moves_in_flight() const;
+  PartitionState moved_by_itself(const BalanceMove& move, const PartitionState& state) const;
+  std::vector<PartitionChange> leaders_off_drained();
+  std::vector<PartitionChange> next_moves();
+  void tell_of_unwanted();
+  void tell_of_unwanted(std::int32_t broker, Unwanted what, std::size_t replicas,
+                        std::size_t stuck) const;
 
   // controller_topics.cc
   Task<> finish_erasing(std::string name);
@@ -123,6 +179,7 @@ class ControllerTerm final : UpdateListener {
   std::map<std::int32_t, std::map<TopicPartition, ReplicaFailure>> offline_;  // by broker
   std::map<std::string, Erasing> erasing_;
   std::set<TopicPartition> moving_;  // to other replicas
+  Balancing balancing_;
   Event erased_;
   bool serving_ = false;
   bool has_served_ = false;

@@ -20,6 +20,7 @@ Task<UpdateSender::Moment> ControllerTerm::add_topic(TopicState topic) {
   const auto name = topic.name;
   state_.put(std::move(topic));
   sender_.topic_changed(name);
+  if (!balancing_.drained.empty()) wake_balance(true);
   co_return sender_.now();
 }
 
@@ -36,6 +37,7 @@ Task<UpdateSender::Moment> ControllerTerm::grow_topic(TopicState topic) {
   const auto name = topic.name;
   state_.put(std::move(topic));
   sender_.topic_changed(name);
+  if (!balancing_.drained.empty()) wake_balance(true);
   co_return sender_.now();
 }
 

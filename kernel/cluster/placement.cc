@@ -13,6 +13,7 @@ namespace {
 struct Load {
   std::int32_t id = -1;
   std::string rack;
+  bool avoided = false;
   std::size_t of_topic = 0;
   std::size_t leads_of_topic = 0;
   std::size_t replicas = 0;
@@ -21,10 +22,11 @@ struct Load {
 
 class Placing {
  public:
-  Placing(const ClusterState& cluster, const std::vector<PartitionState>& before) {
+  Placing(const ClusterState& cluster, const std::vector<PartitionState>& before,
+          const std::set<std::int32_t>& avoided) {
     racks_ = !cluster.brokers.empty();
     for (const auto& [id, broker] : cluster.brokers) {
-      loads_.push_back({.id = id, .rack = broker.rack});
+      loads_.push_back({.id = id, .rack = broker.rack, .avoided = avoided.contains(id)});
       if (broker.rack.empty()) racks_ = false;
     }
     for (const auto& [name, topic] : cluster.topics) {
@@ -51,16 +53,19 @@ class Placing {
   }
 
  private:
-  using Rank = std::tuple<bool, std::size_t, std::size_t, std::size_t, std::size_t, std::int32_t>;
+  using Rank =
+      std::tuple<bool, bool, std::size_t, std::size_t, std::size_t, std::size_t, std::int32_t>;
 
-  // The lowest is chosen. First a rack that has none of this partition yet; then who has least of
-  // this topic, and then of all.
+  // The lowest is chosen. First who is not avoided, on a rack that has none of this partition yet;
+  // then who has least of this topic, and then of all.
   Rank rank(const Load& load, bool leads, const std::set<std::string>& used) const {
     const bool crowded = racks_ && used.contains(load.rack);
     if (leads) {
-      return {crowded, load.leads_of_topic, load.of_topic, load.leads, load.replicas, load.id};
+      return {load.avoided,  crowded, load.leads_of_topic, load.of_topic, load.leads,
+              load.replicas, load.id};
     }
-    return {crowded, load.of_topic, load.replicas, load.leads_of_topic, load.leads, load.id};
+    return {load.avoided,        crowded,    load.of_topic, load.replicas,
+            load.leads_of_topic, load.leads, load.id};
   }
 
   static void take(Load& load, bool leads) {
@@ -94,8 +99,9 @@ class Placing {
 
 std::vector<std::vector<std::int32_t>> place_replicas(const ClusterState& cluster,
                                                       const std::vector<PartitionState>& before,
-                                                      std::size_t count, std::size_t replication) {
-  Placing placing(cluster, before);
+                                                      std::size_t count, std::size_t replication,
+                                                      const std::set<std::int32_t>& avoided) {
+  Placing placing(cluster, before, avoided);
   std::vector<std::vector<std::int32_t>> placed;
   placed.reserve(count);
   for (std::size_t n = 0; n < count; ++n) placed.push_back(placing.next(replication));

@@ -52,6 +52,10 @@ std::vector<std::int32_t> replicas_before(const PartitionState& state) {
   return without(state.replicas, state.adding);
 }
 
+std::vector<std::int32_t> replicas_after(const PartitionState& state) {
+  return without(state.replicas, state.removing);
+}
+
 PartitionState begin_reassignment(const PartitionState& state, std::vector<std::int32_t> wanted) {
   const auto before = replicas_before(state);
   auto moving = state;
@@ -73,7 +77,7 @@ std::optional<PartitionState> cancel_reassignment(const PartitionState& state,
 std::optional<PartitionState> finish_reassignment(const PartitionState& state,
                                                   const Usable& usable) {
   if (!is_reassigning(state)) return std::nullopt;
-  auto replicas = without(state.replicas, state.removing);
+  auto replicas = replicas_after(state);
   const bool all_in_sync =
       std::ranges::all_of(replicas, [&](std::int32_t one) { return contains(state.in_sync, one); });
   if (!all_in_sync) return std::nullopt;

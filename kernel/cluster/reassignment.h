@@ -14,6 +14,8 @@ namespace millrace::kernel {
 bool is_reassigning(const PartitionState& state) noexcept;
 /// The replicas that there were before it began, or shall be when it is cancelled.
 std::vector<std::int32_t> replicas_before(const PartitionState& state);
+/// Those that there will be once it has ended.
+std::vector<std::int32_t> replicas_after(const PartitionState& state);
 
 /// The state with which a move to `wanted` begins, whatever move it replaces. No broker is named
 /// twice in `wanted`, and one at least.

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "kernel/cluster/balance.h"
 #include "kernel/cluster/placement.h"
 #include "kernel/cluster/znodes.h"
 #include "kernel/partition/topic_config.h"
@@ -116,9 +117,12 @@ std::optional<TopicRefusal> take_assignments(const NewTopic& wanted,
 
 // Adds partitions up to `count`.
 void place(std::int32_t count, std::size_t replication, const ClusterState& cluster,
-           TopicState& topic) {
+           const std::map<std::string, std::string>& defaults, TopicState& topic) {
+  const auto drained = defaults.find(balance_settings::drain_brokers);
+  const auto avoided =
+      drained == defaults.end() ? std::set<std::int32_t>() : brokers_in(drained->second);
   const auto more = static_cast<std::size_t>(count) - topic.partitions.size();
-  for (auto& replicas : place_replicas(cluster, topic.partitions, more, replication)) {
+  for (auto& replicas : place_replicas(cluster, topic.partitions, more, replication, avoided)) {
     topic.partitions.push_back(led_by_first(std::move(replicas)));
   }
 }
@@ -168,7 +172,7 @@ std::optional<TopicRefusal> take_replicas(const NewTopic& wanted, const ClusterS
   if (static_cast<std::size_t>(replication) > brokers.size()) {
     return too_few_brokers(static_cast<std::size_t>(replication), brokers.size());
   }
-  place(partitions, static_cast<std::size_t>(replication), cluster, topic);
+  place(partitions, static_cast<std::size_t>(replication), cluster, defaults, topic);
   return std::nullopt;
 }
 
@@ -340,7 +344,8 @@ Planned plan_topic(const NewTopic& wanted, const ClusterState& cluster,
   return planned;
 }
 
-Planned plan_growth(const TopicGrowth& wanted, const ClusterState& cluster) {
+Planned plan_growth(const TopicGrowth& wanted, const ClusterState& cluster,
+                    const std::map<std::string, std::string>& defaults) {
   Planned planned;
   const auto* topic = cluster.find(std::string_view(wanted.name));
   if (!topic) {
@@ -357,7 +362,7 @@ Planned plan_growth(const TopicGrowth& wanted, const ClusterState& cluster) {
     if (replication > brokers.size()) {
       planned.refusal = too_few_brokers(replication, brokers.size());
     } else {
-      place(wanted.partitions, replication, cluster, planned.topic);
+      place(wanted.partitions, replication, cluster, defaults, planned.topic);
     }
     return planned;
   }

@@ -34,7 +34,7 @@ Task<std::vector<TopicState>> read_topics(Coordination& coordination);
 
 /// What a new topic would look like, or why it may not be made. Checks the name, that it is free,
 /// and its settings; takes defaults from `defaults` ("num.partitions",
-/// "default.replication.factor").
+/// "default.replication.factor"), and avoids the brokers that are drained by it.
 struct Planned {
   std::optional<TopicRefusal> refusal;
   TopicState topic;
@@ -43,7 +43,8 @@ Planned plan_topic(const NewTopic& wanted, const ClusterState& cluster,
                    const std::map<std::string, std::string>& defaults, Random& random);
 
 /// What a topic would look like with more partitions, or why it may not grow so.
-Planned plan_growth(const TopicGrowth& wanted, const ClusterState& cluster);
+Planned plan_growth(const TopicGrowth& wanted, const ClusterState& cluster,
+                    const std::map<std::string, std::string>& defaults = {});
 
 // A topic's keys change all or nothing: in one commit, or, where there are too many for one, with
 // the last of several, which is that of the topic's own key.

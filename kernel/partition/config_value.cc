@@ -114,6 +114,11 @@ Result<> check_meaning(const ConfigOption& option, std::string_view value) {
     return refused(option, value,
                    "\"*\", or replicas as partition:broker,partition:broker,... are expected");
   }
+  if (name == "cluster.drain.brokers" && !std::ranges::all_of(list_of(value), [](auto id) {
+        return integer_of(id).value_or(-1) >= 0;
+      })) {
+    return refused(option, value, "numbers of brokers are expected, as in 1,2");
+  }
   if (name.ends_with("message.format.version") && !record_format_of(trimmed(value))) {
     return refused(option, value, "a release such as 0.10.2 or 2.8 is expected");
   }

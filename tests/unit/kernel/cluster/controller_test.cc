@@ -1,16 +1,11 @@
-// Controllers of three brokers on one simulated coordination; the brokers behind them are fakes
-// that answer, hang or fail.
-#include <ranges>
+#include "kernel/cluster/controller.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/testing/fake_host.h>
-#include <millrace/testing/sim_coordination.h>
-
-#include "kernel/cluster/controller.h"
 #include "kernel/cluster/topics.h"
 #include "kernel/cluster/znodes.h"
+#include "tests/unit/kernel/cluster/controller_fixture.h"
 
 namespace millrace::kernel {
 namespace {
@@ -18,161 +13,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using testing::SimCoordination;
-using testing::SimEnvironment;
-using testing::SimWorld;
 
-using Ids = std::vector<std::int32_t>;
-
-// What each broker was told, and how it answers.
-class FakeBrokers final : public UpdateTarget {
- public:
-  Task<ClusterUpdated> update(BrokerState broker, ClusterUpdate update) override {
-    ++asked[broker.id];
-    const auto hung = [&] { return hang.contains(broker.id); };
-    while (hung()) MR_CO_CHECK(co_await sleep(milliseconds(100)));
-    if (lose_answers[broker.id] > 0) {
-      --lose_answers[broker.id];
-      told[broker.id].push_back(std::move(update));
-      co_return Error{Errc::closed, "the connection is gone"};
-    }
-    ClusterUpdated answer;
-    answer.failures = failures[broker.id];
-    if (update.controller_epoch < newest_epoch) answer.error = ErrorCode::stale_controller_epoch;
-    told[broker.id].push_back(std::move(update));
-    co_return std::move(answer);
-  }
-
-  std::map<std::int32_t, std::vector<ClusterUpdate>> told;
-  std::map<std::int32_t, int> asked;
-  std::map<std::int32_t, int> lose_answers;
-  std::map<std::int32_t, std::vector<ReplicaFailure>> failures;
-  std::set<std::int32_t> hang;
-  std::int32_t newest_epoch = 0;
-};
-
-struct Member {
-  explicit Member(SimEnvironment& on, SimCoordination& service, std::int32_t of, FakeBrokers& all,
-                  testing::KeptLog& log, std::map<std::string, std::string> defaults)
-      : node(on), coordination(service.connect(on)), id(of) {
-    controller = std::make_unique<Controller>(
-        ControllerParts{node, *coordination, all, Log(log, "broker"), id, std::move(defaults)});
-  }
-  SimEnvironment& node;
-  std::unique_ptr<Coordination> coordination;
-  std::int32_t id;
-  std::unique_ptr<Lease> lease;
-  std::unique_ptr<Controller> controller;
-};
-
-class ControllerTest : public ::testing::Test {
- protected:
-  ~ControllerTest() override {
-    for (auto& [id, member] : members_) stop(*member);
-    world_.run_for(seconds(1));
-  }
-
-  template <class F>
-  auto run(Member& on, F make) {
-    return world_.run(on.node.control(), std::move(make));
-  }
-  template <class T>
-  static const T& good(const Result<T>& result) {
-    EXPECT_TRUE(result) << to_string(result.error());
-    return *result;
-  }
-
-  void join(Member& member) {
-    auto joined = run(member, [&] { return member.coordination->join({.broker_id = member.id}); });
-    ASSERT_TRUE(joined) << to_string(joined.error());
-    member.lease = *std::move(joined);
-    BrokerState self{.id = member.id, .epoch = member.lease->epoch()};
-    self.endpoints["kafka"] = {"b" + std::to_string(member.id), 9092};
-    const auto cluster = run(member, [&] {
-      std::vector<Write> writes;
-      writes.push_back({.key = std::string(znodes::cluster_id),
-                        .value = znodes::encode_cluster_id("the-cluster")});
-      writes.push_back({.key = znodes::broker(member.id),
-                        .value = znodes::encode_broker(self, Timestamp{1}),
-                        .ephemeral = true});
-      return member.coordination->commit(std::move(writes));
-    });
-    ASSERT_TRUE(cluster) << to_string(cluster.error());
-  }
-  // Its controller begins to stand for election.
-  Member& start(std::int32_t id) {
-    auto& member = member_of(id);
-    join(member);
-    auto& control = member.node.control();
-    control.post([&member, &control] { spawn(control, member.controller->run(), "controller"); });
-    world_.run_for(milliseconds(500));
-    return member;
-  }
-  Member& member_of(std::int32_t id) {
-    auto& member = members_[id];
-    if (!member) {
-      auto& node = world_.add_node("b" + std::to_string(id));
-      member = std::make_unique<Member>(node, service_, id, brokers_, log_, defaults_);
-    }
-    return *member;
-  }
-  void stop(Member& member) {
-    EXPECT_TRUE(run(member, [&] { return member.controller->close(); }));
-  }
-  // As a process that dies: the service finds out at once.
-  void die(Member& member) {
-    service_.expire(member.node);
-    world_.run_for(seconds(2));
-  }
-
-  // A topic of one partition whose replicas are 1, 2 and 3, led by 1.
-  std::shared_ptr<const TopicState> add_topic(Member& on, const std::string& name,
-                                              Ids replicas = {1, 2, 3}) {
-    TopicState topic;
-    topic.name = name;
-    topic.id.bytes.fill(static_cast<std::uint8_t>(name.size()));
-    topic.partitions.push_back(
-        {.leader = replicas.front(), .replicas = replicas, .in_sync = replicas});
-    const auto added = run(on, [&]() -> Task<> {
-      auto& controller = *on.controller;
-      MR_CO_TRY(const auto turn, co_await controller.turn());
-      MR_CO_CHECK(co_await controller.add_topic(topic));
-      co_return {};
-    });
-    EXPECT_TRUE(added) << to_string(added.error());
-    return std::make_shared<const TopicState>(topic);
-  }
-  PartitionState stored(const std::string& topic) {
-    PartitionState state;
-    const auto text = service_.value(znodes::partition_state(topic, 0));
-    EXPECT_TRUE(text && znodes::decode_partition_state(*text, state));
-    return state;
-  }
-  // Of the newest update to a broker that speaks of the topic.
-  std::optional<ClusterPartition> told(std::int32_t broker, const std::string& topic) {
-    for (const auto& update : std::views::reverse(brokers_.told[broker])) {
-      for (const auto& one : update.topics) {
-        if (one.name == topic && !one.partitions.empty()) return one.partitions.front();
-      }
-    }
-    return std::nullopt;
-  }
-  InSyncChanged change(Member& on, std::int32_t broker, InSyncChange wanted) {
-    const auto epoch = members_.at(broker)->lease->epoch();
-    std::vector<InSyncChange> changes{std::move(wanted)};
-    auto answers = run(on, [&] { return on.controller->change_in_sync(broker, epoch, changes); });
-    EXPECT_TRUE(answers) << to_string(answers.error());
-    return answers->at(0);
-  }
-
-  SimWorld world_{11};
-  SimCoordination service_{world_};
-  FakeBrokers brokers_;
-  testing::KeptLog log_;
-  std::map<std::string, std::string> defaults_;
-  std::map<std::int32_t, std::unique_ptr<Member>> members_;
-};
+using ControllerTest = ControllerFixture;
 
 TEST_F(ControllerTest, OneIsElectedAndTellsEveryBrokerAll) {
   auto& first = start(1);
