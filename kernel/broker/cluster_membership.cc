@@ -23,11 +23,13 @@ constexpr Duration quiet_start_max = std::chrono::seconds(10);
 Task<> ClusterKeeper::join() {
   MR_CO_TRY(auto lease, co_await parts_.coordination.join(Member{config_.id}));
   set_lease(std::move(lease));
+  MR_CO_CHECK(co_await check_owner());
   Takeover takeover{parts_.environment, parts_.coordination, parts_.storage,
                     parts_.log,         config_.data,        config_.id};
   MR_CO_CHECK(co_await take_over(std::move(takeover)));
   MR_CO_CHECK(co_await load_cluster_id());
-  MR_CO_CHECK(co_await check_owner());
+  // Who is alone keeps what coordinates him in the same directory.
+  if (!alone_) MR_CO_CHECK(co_await parts_.storage.set_owner({state_.cluster_id, config_.id}));
   MR_CO_CHECK(co_await load_broker_configs());
   co_return co_await read_state();
 }
@@ -68,14 +70,25 @@ Task<> ClusterKeeper::load_cluster_id() {
   co_return {};
 }
 
-// One whose keys are not read yet, of Kafka say, carries no id of ours.
+// Before anything of the directory is believed, or written anywhere.
 Task<> ClusterKeeper::check_owner() {
+  if (alone_) co_return {};
   MR_CO_TRY(auto owner, co_await parts_.storage.owner());
-  if (alone_ || owner.cluster_id.empty() || owner.cluster_id == state_.cluster_id) co_return {};
-  co_return Error{Errc::conflict, config_.data + " is a directory of cluster " + owner.cluster_id +
-                                      ", this is cluster " + state_.cluster_id +
-                                      "; give this broker a directory of its own, or the "
-                                      "coordination of its cluster"};
+  if (owner.cluster_id.empty()) co_return {};
+  std::string found = "there is no cluster yet";
+  const auto node = co_await parts_.coordination.get(std::string(znodes::cluster_id));
+  if (node) {
+    MR_CO_TRY(const auto id, znodes::decode_cluster_id(node->value));
+    if (owner.cluster_id == id) co_return {};
+    found = "this is cluster " + id;
+  } else if (node.error().code != Errc::not_found) {
+    co_return node.error();
+  }
+  co_return Error{Errc::conflict,
+                  config_.data + " is a directory of cluster " + owner.cluster_id + ", and where " +
+                      "this broker is to join " + found +
+                      "; correct coordination.connect and its chroot, or give this broker a "
+                      "directory of its own"};
 }
 
 Task<> ClusterKeeper::load_broker_configs() {

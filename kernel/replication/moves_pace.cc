@@ -14,10 +14,12 @@ namespace {
 constexpr Duration probe_interval = std::chrono::milliseconds(50);
 constexpr int probes_per_step = 4;
 
+Task<Duration> since(MonoTime posted) { co_return (co_await this_shard()).now() - posted; }
+
 // What is posted runs behind all that was asked of the shard before, as a request does.
 Task<Duration> measured_wait(Shard& shard) {
   const auto posted = (co_await this_shard()).now();
-  auto arrive = [&shard, posted]() -> Task<Duration> { co_return shard.now() - posted; };
+  auto arrive = [posted] { return since(posted); };
   co_return co_await run_on(shard, std::move(arrive));
 }
 

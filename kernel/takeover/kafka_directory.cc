@@ -69,6 +69,22 @@ bool has_metadata_log(FileSystem& files, const std::string& data) {
   return files.info(metadata_folder(data)).has_value();
 }
 
+Result<bool> is_of_zookeeper(FileSystem& files, const std::string& data) {
+  MR_TRY(const auto text, text_of(files, data + "/meta.properties"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line == "version=0" || line == "version=0\r") return true;
+  }
+  return false;
+}
+
+Result<bool> has_partition_folders(FileSystem& files, const std::string& data) {
+  MR_TRY(const auto listed, files.list(data));
+  return std::ranges::any_of(listed, [](const auto& entry) {
+    return entry.is_folder && parse_folder(entry.name).has_value();
+  });
+}
+
 Result<std::optional<KafkaMetadata>> read_kraft_directory(FileSystem& files,
                                                           const std::string& data) {
   if (!has_metadata_log(files, data)) return std::optional<KafkaMetadata>();

@@ -14,6 +14,12 @@ namespace millrace::kernel {
 /// Whether Kafka ran with a metadata log of its own (KRaft). Blocks on the disk.
 bool has_metadata_log(FileSystem& files, const std::string& data);
 
+/// Whether it is marked as Kafka marks one while ZooKeeper has its topics. Blocks on the disk.
+Result<bool> is_of_zookeeper(FileSystem& files, const std::string& data);
+
+/// Whether some partition's log is there. Blocks on the disk.
+Result<bool> has_partition_folders(FileSystem& files, const std::string& data);
+
 /// None where Kafka did not run with a metadata log of its own (KRaft). Blocks on the disk.
 Result<std::optional<KafkaMetadata>> read_kraft_directory(FileSystem& files,
                                                           const std::string& data);

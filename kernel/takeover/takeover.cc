@@ -28,6 +28,7 @@ struct Progress {
 struct Found {
   std::optional<KafkaMetadata> metadata;
   std::vector<TopicState> folders;
+  bool of_a_cluster = false;  // that knows the topics of these folders
 };
 
 std::string encode(const Progress& progress) {
@@ -66,11 +67,16 @@ Task<> put(Coordination& coordination, std::string key, std::string value) {
   co_return {};
 }
 
-Result<Found> look(FileSystem& files, const std::string& data, std::int32_t broker_id) {
+Result<Found> look(FileSystem& files, const std::string& data, std::int32_t broker_id,
+                   bool folders_count) {
   Found found;
   MR_TRY(found.metadata, read_kraft_directory(files, data));
-  if (!found.metadata) {
+  if (found.metadata || !folders_count) return found;
+  MR_TRY(const auto of_zookeeper, is_of_zookeeper(files, data));
+  if (of_zookeeper) {
     MR_TRY(found.folders, topics_of_folders(files, data, broker_id));
+  } else {
+    MR_TRY(found.of_a_cluster, has_partition_folders(files, data));
   }
   return found;
 }
@@ -190,15 +196,19 @@ Task<> take_over(Takeover takeover) {
   }
   MR_CO_CHECK(check_owner(takeover, owner));
 
-  auto work = [&files, data = takeover.data, id = takeover.broker_id] {
-    return look(files, data, id);
-  };
-  MR_CO_TRY(auto found, co_await on_worker(takeover.environment.workers(), std::move(work)));
-  if (found.metadata) co_return co_await take_metadata(takeover, *std::move(found.metadata));
   MR_CO_TRY(const auto cluster,
             co_await get_if_there(takeover.coordination, std::string(znodes::cluster_id)));
-  if (!cluster) MR_CO_CHECK(co_await take_folders(takeover, std::move(found.folders)));
-  co_return {};
+  auto work = [&files, data = takeover.data, id = takeover.broker_id,
+               joined = cluster.has_value()] { return look(files, data, id, !joined); };
+  MR_CO_TRY(auto found, co_await on_worker(takeover.environment.workers(), std::move(work)));
+  if (found.metadata) co_return co_await take_metadata(takeover, *std::move(found.metadata));
+  if (found.of_a_cluster) {
+    co_return Error{Errc::conflict,
+                    takeover.data + " is a directory of cluster " + owner.cluster_id +
+                        ", which knows its topics; set coordination.plugin as it was, or give this "
+                        "broker a directory of its own"};
+  }
+  co_return co_await take_folders(takeover, std::move(found.folders));
 }
 
 }  // namespace millrace::kernel

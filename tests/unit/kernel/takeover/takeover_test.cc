@@ -166,6 +166,28 @@ TEST_F(TakeoverTest, FoldersAreBelievedOnlyByACoordinationThatIsNew) {
   EXPECT_TRUE(topics().empty());
 }
 
+TEST_F(TakeoverTest, TheDirectoryOfAClustersBrokerIsNotBelieved) {
+  put("/data/meta.properties", "version=1\nnode.id=1\ncluster.id=abc\n");
+  ASSERT_TRUE(taken_over()) << "there is nothing in it";
+  put("/data/orders-1/00000000000000000000.log", "");
+  const auto refused = take_over_as(1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::conflict);
+  EXPECT_THAT(refused.error().detail, HasSubstr("/data is a directory of cluster abc"));
+  EXPECT_TRUE(topics().empty());
+}
+
+// It has some partitions of a topic, and its cluster knows them all.
+TEST_F(TakeoverTest, ABrokerThatIsBackInItsClusterTakesNothingOver) {
+  put("/data/meta.properties", "version=1\nnode.id=1\ncluster.id=abc\n");
+  put("/data/orders-1/00000000000000000000.log", "");
+  std::vector<Write> joined;
+  joined.push_back({.key = "/cluster/id", .value = znodes::encode_cluster_id("abc")});
+  ASSERT_TRUE(world_.run(node_.control(), [&] { return coordination().commit(joined); }));
+  ASSERT_TRUE(taken_over());
+  EXPECT_TRUE(topics().empty());
+}
+
 TEST_F(TakeoverTest, AMetadataLogWithoutAnOwnerIsRefused) {
   put_golden_metadata(node_.files(), "/data");
   ASSERT_TRUE(node_.files().remove("/data/meta.properties"));
