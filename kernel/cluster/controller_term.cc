@@ -196,6 +196,7 @@ Task<> ControllerTerm::take_brokers(Brokers brokers) {
       parts_.log.info("a broker is back", {{"broker", id}, {"epoch", broker.epoch}});
     }
     if (before == state_.brokers.end() || bounced) {
+      balancing_.even = true;
       leaving_.erase(id);
       offline_.erase(id);
     }
@@ -205,7 +206,6 @@ Task<> ControllerTerm::take_brokers(Brokers brokers) {
     parts_.log.warning("a broker is gone", {{"broker", id}});
     leaving_.erase(id);
     offline_.erase(id);
-      balancing_.even = true;
   }
   state_.brokers = std::move(brokers);
   MR_CO_CHECK(co_await write(decide_all({stayed, now})));
@@ -216,6 +216,7 @@ Task<> ControllerTerm::take_brokers(Brokers brokers) {
     }
   }
   erased_.notify_all();
+  wake_balance(true);
   co_return co_await finish_moves();
 }
 
@@ -225,7 +226,6 @@ Task<> ControllerTerm::take_brokers(Brokers brokers) {
 Task<> ControllerTerm::watch_configs() {
   const std::string prefix(znodes::config_changes);
   Seen seen;
-  wake_balance(true);
   while (true) {
     MR_CO_TRY(seen, co_await writes_.next_change(prefix, seen));
     MR_CO_TRY(const auto marks, co_await writes_.list(prefix));
@@ -260,6 +260,7 @@ Task<> ControllerTerm::take_config(std::string mark) {
     } else if (entity->kind == znodes::ConfigEntity::Kind::broker) {
       state_.broker_configs.insert_or_assign(entity->name, *std::move(configs));
       sender_.changed();
+      wake_balance(true);
     } else if (known != state_.topics.end()) {
       auto topic = *known->second;
       topic.configs = *std::move(configs);
@@ -269,7 +270,6 @@ Task<> ControllerTerm::take_config(std::string mark) {
   }
   std::vector<Write> writes;
   writes.push_back({.key = mark, .value = {}});
-      wake_balance(true);
   const auto removed = co_await writes_.commit(std::move(writes));
   if (!removed && removed.error().code != Errc::not_found) co_return removed.error();
   co_return {};
