@@ -37,6 +37,7 @@ void add_cluster_verb(CLI::App& app, Context& context, Action& action);
 void add_log_verb(CLI::App& app, Context& context, Action& action);
 void add_plugin_verb(CLI::App& app, Context& context, Action& action);
 void add_stream_verb(CLI::App& app, Context& context, Action& action);
+void add_aggregate_verb(CLI::App& app, Context& context, Action& action);
 
 /// Runs `body` in an environment of one shard, and waits for it.
 Result<> run(const std::function<Task<>(Environment&)>& body);

@@ -1,5 +1,6 @@
 // millrace: the command line tool. One file per verb; it speaks the Kafka protocol, so it works
-// with any broker that does. Streams are Millrace's own: for them it asks the admin API.
+// with any broker that does. Streams and aggregates are Millrace's own: for them it asks the admin
+// API.
 #include <iostream>
 
 #include <CLI/CLI.hpp>
@@ -70,6 +71,7 @@ int run_tool(int argc, char** argv) {
   add_log_verb(app, context, action);
   add_plugin_verb(app, context, action);
   add_stream_verb(app, context, action);
+  add_aggregate_verb(app, context, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -13,6 +13,7 @@
 #include "kernel/broker/broker.h"
 #include "kernel/broker/config_sources.h"
 #include "kernel/config/text.h"
+#include "kernel/streams/aggregate_files.h"
 #include "kernel/streams/aggregate_router.h"
 #include "kernel/streams/stream_service.h"
 #include "kernel/streams/stream_trial.h"
@@ -140,12 +141,17 @@ Task<> Engine::start_operators() {
   MR_CO_CHECK(plugins_->start("operators"));
   log_plugins("operators");
   aggregates_ = std::make_unique<AggregateRouter>(*broker_, plan_.operators);
-  for (const auto& [plugin, factory] : plugins_->aggregates()) {
-    MR_CO_CHECK(aggregates_->add(*factory, plugin));
+  for (auto& [plugin, factory] : plugins_->aggregates()) {
+    AggregateOrigin origin{std::move(plugin.id), std::move(plugin.version), std::move(plugin.path)};
+    MR_CO_CHECK(aggregates_->add(*factory, std::move(origin)));
   }
   MR_CO_CHECK(co_await aggregates_->open());
+  aggregate_files_ = std::make_unique<AggregateFiles>(
+      services_, plugins_->settings(), plugins_->planned("operators"), broker_->config().data);
+  aggregates_->use(*aggregate_files_);
   broker_->offer<Aggregates>(*aggregates_);
   for (const auto& [plugin, extension] : plugins_->extensions(service_provider_id)) {
+  broker_->offer<AggregateAdmin>(*aggregates_);
     MR_CO_CHECK(connect(*static_cast<ServiceProvider*>(extension), plugin));
   }
   co_return {};

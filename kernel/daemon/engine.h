@@ -19,6 +19,7 @@
 namespace millrace::kernel {
 
 class AggregateRouter;
+class AggregateFiles;
 class KernelBroker;
 class StderrLog;
 class StreamService;
@@ -75,6 +76,7 @@ class Engine {
   std::unique_ptr<KernelBroker> broker_;
   std::unique_ptr<AggregateRouter> aggregates_;
   std::unique_ptr<StreamService> streams_;
+  std::unique_ptr<AggregateFiles> aggregate_files_;
   bool broker_open_ = false;
   std::vector<Transport*> listening_;
   std::vector<Endpoint> endpoints_;

@@ -1,6 +1,7 @@
 #include "kernel/host/plugin_host.h"
 
 #include <algorithm>
+#include <iterator>
 #include <ranges>
 
 #include <millrace/aggregate.h>
@@ -226,7 +227,7 @@ std::vector<NamedAggregate> PluginHost::aggregates() const {
   std::vector<NamedAggregate> result;
   for (const auto& instance : running_) {
     for (const auto& factory : instance->registered().aggregates) {
-      result.push_back({std::string(instance->id()), factory.get()});
+      result.push_back({instance->fact(), factory.get()});
     }
   }
   return result;
@@ -238,6 +239,13 @@ std::vector<NamedExtension> PluginHost::extensions(std::string_view id) const {
     auto* extension = instance->extension(id);
     if (extension) result.push_back({std::string(instance->id()), extension});
   }
+  return result;
+}
+
+std::vector<PlannedPlugin> PluginHost::planned(std::string_view kind) const {
+  std::vector<PlannedPlugin> result;
+  std::ranges::copy_if(plugins_, std::back_inserter(result),
+                       [kind](const PlannedPlugin& one) { return one.request.kind == kind; });
   return result;
 }
 

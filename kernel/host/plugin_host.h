@@ -22,7 +22,7 @@ struct NamedTransport {
 };
 
 struct NamedAggregate {
-  std::string plugin;  ///< its id
+  PluginFact plugin;
   AggregateFactory* factory;
 };
 struct NamedExtension {
@@ -70,6 +70,9 @@ class PluginHost {
   std::vector<NamedAggregate> aggregates() const;
   /// What Plugin::extension(id) answers, of those that have it, in the order of start.
   std::vector<NamedExtension> extensions(std::string_view id) const;
+
+  /// What the instances of a kind are, or were, started from.
+  std::vector<PlannedPlugin> planned(std::string_view kind) const;
 
   /// What instances are told by Host::setting(), for those that others start.
   const std::shared_ptr<const HostSettings>& settings() const noexcept { return settings_; }

@@ -28,12 +28,14 @@ ErrorCode code_of(const Refusal& refusal) {
 
 AggregateInstance::AggregateInstance(AggregateHost& host, AggregateOwner& owner,
                                      std::shared_ptr<Partition> partition, TopicPartition subject,
+                                     std::shared_ptr<AggregateFactory> maker,
                                      std::unique_ptr<PartitionAggregate> aggregate,
                                      CompressionId compression)
     : host_(host),
       owner_(owner),
       partition_(std::move(partition)),
       subject_(std::move(subject)),
+      maker_(std::move(maker)),
       aggregate_(std::move(aggregate)),
       compression_(compression),
       applied_(partition_->offsets().log_start) {}

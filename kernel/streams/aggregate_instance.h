@@ -55,8 +55,10 @@ class AggregateInstance final : public std::enable_shared_from_this<AggregateIns
                                 private Context,
                                 private PartitionWatch {
  public:
+  /// `maker` has made `aggregate`, and outlives it.
   AggregateInstance(AggregateHost& host, AggregateOwner& owner,
                     std::shared_ptr<Partition> partition, TopicPartition subject,
+                    std::shared_ptr<AggregateFactory> maker,
                     std::unique_ptr<PartitionAggregate> aggregate, CompressionId compression);
   ~AggregateInstance() override;
 
@@ -83,6 +85,8 @@ class AggregateInstance final : public std::enable_shared_from_this<AggregateIns
   /// How much has been applied since the last snapshot, or the load.
   std::uint64_t events_since_snapshot() const noexcept { return events_since_; }
 
+  /// Answers whose events are on all replicas leave.
+  void release_held();
   /// Whoever waits gets the error; nothing of it is called any more.
   void drop(ErrorCode error, std::string_view detail) noexcept;
 
@@ -142,7 +146,6 @@ class AggregateInstance final : public std::enable_shared_from_this<AggregateIns
   void follow();
   void look();
   bool behind();
-  void release_held();
   Task<> catch_up(std::shared_ptr<AggregateInstance> self);
 
   // effects
@@ -162,6 +165,7 @@ class AggregateInstance final : public std::enable_shared_from_this<AggregateIns
   AggregateOwner& owner_;
   std::shared_ptr<Partition> partition_;
   const TopicPartition subject_;  // what it is the state of: the same, or a user's
+  const std::shared_ptr<AggregateFactory> maker_;
   std::unique_ptr<PartitionAggregate> aggregate_;
   const CompressionId compression_;  // of its events
   Offset applied_;

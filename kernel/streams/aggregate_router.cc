@@ -6,6 +6,7 @@
 
 #include "kernel/broker/tell.h"
 #include "kernel/cluster/topics.h"
+#include "kernel/config/text.h"
 
 namespace millrace::kernel {
 
@@ -66,6 +67,30 @@ Task<> open_on(AggregateShard& shard) {
   co_return {};
 }
 
+Task<> give_up_on(AggregateShard& shard, const DeclaredAggregate& aggregate) {
+  shard.give_up(aggregate);
+  co_return {};
+}
+
+struct RunnerCount {
+  std::int32_t partitions = 0;
+  std::int32_t serving = 0;
+};
+
+// By number.
+Task<std::vector<RunnerCount>> count_on(AggregateShard& shard,
+                                        const AggregateShard::Declared& declared) {
+  std::vector<RunnerCount> counts;
+  for (const auto& aggregate : declared) {
+    auto& count = counts.emplace_back();
+    for (const auto& runner : shard.all(*aggregate)) {
+      ++count.partitions;
+      if (runner->state() == AggregateRunner::State::serving) ++count.serving;
+    }
+  }
+  co_return std::move(counts);
+}
+
 }  // namespace
 
 AggregateRouter::AggregateRouter(KernelBroker& broker, OperatorSettings settings)
@@ -82,10 +107,11 @@ AggregateRouter::AggregateRouter(KernelBroker& broker, OperatorSettings settings
 
 AggregateRouter::~AggregateRouter() = default;
 
-Result<> AggregateRouter::add(AggregateFactory& factory, std::string_view plugin) {
+Result<> AggregateRouter::add(AggregateFactory& factory, AggregateOrigin origin) {
   auto declaration = factory.declaration();
+  const auto& plugin = origin.plugin;
   const auto refuse = [&](Errc code, std::string why) {
-    return Error{code, std::string(plugin) + ": aggregate \"" + declaration.name + "\": " + why};
+    return Error{code, plugin + ": aggregate \"" + declaration.name + "\": " + why};
   };
   if (declaration.name.empty())
     return refuse(Errc::invalid_argument, "its declaration has no name");
@@ -127,30 +153,39 @@ Result<> AggregateRouter::add(AggregateFactory& factory, std::string_view plugin
   topic.replication_factor = declaration.replication_factor;
   for (const auto& [name, value] : declaration.settings) topic.configs.emplace_back(name, value);
   broker_.own_topic(std::move(topic));
-  declared_.push_back(std::make_unique<DeclaredAggregate>(factory, std::move(declaration),
-                                                          std::string(plugin), declared_.size(),
-                                                          compression, std::move(family)));
+  declared_.push_back(std::make_unique<DeclaredAggregate>(
+      factory, std::move(declaration), std::move(origin.plugin), declared_.size(), compression,
+      std::move(family), origin.path));
+  versions_.push_back({nullptr, std::move(origin.version), std::move(origin.path)});
   return {};
 }
 
-Task<> AggregateRouter::open() {
+// All at once; the first error.
+template <class F>
+Task<> AggregateRouter::on_each_shard(F make) {
+  Shard& here = co_await this_shard();
+  std::vector<Pending<>> working;
   for (const auto& shard : shards_) {
-    auto make = [at = shard.get()] { return open_on(*at); };
-    MR_CO_CHECK(co_await run_on(shard->shard(), std::move(make)));
+    auto work = [at = shard.get(), make] { return make(*at); };
+    working.push_back(start(here, run_on(shard->shard(), std::move(work))));
   }
-  co_return {};
+  Result<> first_failure;
+  for (auto& one : working) {
+    auto done = co_await one;
+    if (!done && first_failure) first_failure = std::move(done);
+  }
+  co_return first_failure;
+}
+
+Task<> AggregateRouter::open() {
+  auto opening = on_each_shard([](AggregateShard& at) { return open_on(at); });
+  co_return co_await std::move(opening);
 }
 
 Task<> AggregateRouter::close() {
   MR_CO_CHECK(co_await making_.close());
-  std::vector<Pending<>> closing;
-  Shard& here = co_await this_shard();
-  for (const auto& shard : shards_) {
-    auto make = [at = shard.get()] { return at->close(); };
-    closing.push_back(start(here, run_on(shard->shard(), std::move(make))));
-  }
-  for (auto& closed : closing) MR_CO_CHECK(co_await closed);
-  co_return {};
+  auto closing = on_each_shard([](AggregateShard& at) { return at.close(); });
+  co_return co_await std::move(closing);
 }
 
 const DeclaredAggregate* AggregateRouter::find(std::string_view name) const noexcept {
@@ -420,6 +455,94 @@ Task<AggregateHome> AggregateRouter::find_home(std::string name, std::string key
     placed.detail = to_string(TopicPartition{placed.topic, placed.partition}) + " has no leader";
   }
   co_return AggregateHome{placed.error, std::move(placed.detail), placed.leader};
+}
+
+// ---- other versions ----
+
+Task<std::vector<AggregateFact>> AggregateRouter::list() {
+  auto make = [this] { return list_all(); };
+  co_return co_await run_on(broker_.parts().environment.control(), std::move(make));
+}
+
+Task<std::vector<AggregateFact>> AggregateRouter::list_all() {
+  MR_CO_TRY(const auto pass, making_.enter());
+  std::vector<AggregateFact> facts;
+  for (const auto& aggregate : declared_) {
+    const auto& version = versions_[aggregate->number];
+    facts.push_back({.name = aggregate->declaration.name,
+                     .topic = aggregate->declaration.topic,
+                     .plugin = aggregate->plugin,
+                     .version = version.version,
+                     .path = version.path,
+                     .starts_from = aggregate->starts_from});
+  }
+  for (const auto& shard : shards_) {
+    auto make = [at = shard.get(), &declared = declared_] { return count_on(*at, declared); };
+    MR_CO_TRY(const auto counts, co_await run_on(shard->shard(), std::move(make)));
+    for (std::size_t at = 0; at < counts.size(); ++at) {
+      facts[at].partitions += counts[at].partitions;
+      facts[at].serving += counts[at].serving;
+    }
+  }
+  std::ranges::sort(facts, {}, &AggregateFact::name);
+  co_return std::move(facts);
+}
+
+Task<> AggregateRouter::replace(std::string name, std::string file) {
+  auto make = [this, name = std::move(name), file = std::move(file)] {
+    return replace_one(name, file);
+  };
+  co_return co_await run_on(broker_.parts().environment.control(), std::move(make));
+}
+
+Task<> AggregateRouter::replace_one(std::string name, std::string file) {
+  MR_CO_TRY(const auto pass, making_.enter());
+  MR_CO_TRY(const auto held, co_await replacing_.lock());
+  const auto* aggregate = find(name);
+  if (!aggregate) {
+    std::vector<std::string> names;
+    for (const auto& one : declared_) names.push_back(one->declaration.name);
+    co_return Error{Errc::not_found,
+                    concat("there is no aggregate ", name, nearest_hint(name, names),
+                           "; running are ", names.empty() ? "none" : joined(names))};
+  }
+  if (!source_) co_return Error{Errc::unsupported, "aggregates are not replaced here"};
+  auto loading = source_->load(aggregate->declaration, aggregate->plugin, file);
+  MR_CO_TRY(auto next, co_await std::move(loading));
+  auto preparing = prepare(*aggregate, next.factory);
+  auto prepared = co_await std::move(preparing);
+  if (!prepared) {
+    auto [code, detail] = std::move(prepared).error();
+    const bool unfit = code != Errc::conflict && code != Errc::closed && code != Errc::cancelled;
+    co_return Error{unfit ? Errc::invalid_argument : code,
+                    concat(file, ": it cannot go on from what is there: ", detail)};
+  }
+  auto change = [aggregate, maker = next.factory](AggregateShard& at) {
+    return at.take_over(*aggregate, maker);
+  };
+  auto changing = on_each_shard(std::move(change));
+  auto changed = co_await std::move(changing);
+  broker_.parts().log.info(
+      "an aggregate was replaced; a restart begins with the file of the configuration again",
+      {{"aggregate", name},
+       {"file", file},
+       {"version", next.version},
+       {"before", versions_[aggregate->number].version},
+       {"starts_from", aggregate->starts_from}});
+  versions_[aggregate->number] = std::move(next);
+  co_return changed;
+}
+
+Task<> AggregateRouter::prepare(const DeclaredAggregate& aggregate,
+                                std::shared_ptr<AggregateFactory> next) {
+  auto load = [&aggregate, next](AggregateShard& at) { return at.prepare(aggregate, next); };
+  auto loading = on_each_shard(std::move(load));
+  auto loaded = co_await std::move(loading);
+  if (loaded) co_return {};
+  auto forget = [&aggregate](AggregateShard& at) { return give_up_on(at, aggregate); };
+  auto forgetting = on_each_shard(std::move(forget));
+  static_cast<void>(co_await std::move(forgetting));
+  co_return loaded;
 }
 
 }  // namespace millrace::kernel

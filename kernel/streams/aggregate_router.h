@@ -9,23 +9,34 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/aggregate_admin.h>
 #include <millrace/aggregates.h>
 
 #include "kernel/broker/broker.h"
 #include "kernel/config/config.h"
 #include "kernel/streams/aggregate_shard.h"
+#include "kernel/streams/aggregate_source.h"
 
 namespace millrace::kernel {
 
-class AggregateRouter final : public Aggregates {
+/// The plugin that offers an aggregate.
+struct AggregateOrigin {
+  std::string plugin;  ///< id
+  std::string version = {};
+  std::string path = {};
+};
+
+class AggregateRouter final : public Aggregates, public AggregateAdmin {
  public:
   /// `broker` outlives it.
   AggregateRouter(KernelBroker& broker, OperatorSettings settings);
   ~AggregateRouter() override;
 
   /// Before open(). Errc::conflict where a name or a topic is taken, Errc::invalid_argument where
-  /// the declaration says too little. `factory` outlives this; `plugin` is who offers it.
-  Result<> add(AggregateFactory& factory, std::string_view plugin);
+  /// the declaration says too little. `factory` outlives this.
+  Result<> add(AggregateFactory& factory, AggregateOrigin origin);
+  /// Where other versions come from; outlives this. Before open(). Without it nothing is replaced.
+  void use(AggregateSource& source) { source_ = &source; }
   /// Follows the partitions that are there and those that come.  [control thread]
   Task<> open();
   /// Ends every aggregate; those that wait are told to look elsewhere.  [control thread]
@@ -39,6 +50,10 @@ class AggregateRouter final : public Aggregates {
   Task<std::vector<AggregateAnswer>> query_all(
       std::string_view name, std::function<std::unique_ptr<Message>()> make) override;
   Task<AggregateHome> home(std::string_view name, std::string_view key) override;
+
+  // AggregateAdmin
+  Task<std::vector<AggregateFact>> list() override;
+  Task<> replace(std::string name, std::string file) override;
 
  private:
   /// Where a key lives, or why that cannot be said.
@@ -72,13 +87,22 @@ class AggregateRouter final : public Aggregates {
   Task<std::vector<AggregateAnswer>> query_each(std::string name,
                                                 std::function<std::unique_ptr<Message>()> make);
   Task<AggregateHome> find_home(std::string name, std::string key);
+  // [control thread]
+  Task<std::vector<AggregateFact>> list_all();
+  Task<> replace_one(std::string name, std::string file);
+  Task<> prepare(const DeclaredAggregate& aggregate, std::shared_ptr<AggregateFactory> next);
+  template <class F>
+  Task<> on_each_shard(F make);
 
   KernelBroker& broker_;
   EffectCalls effects_;
   std::vector<std::unique_ptr<DeclaredAggregate>> declared_;
   std::vector<std::unique_ptr<AggregateShard>> shards_;
   std::atomic<std::uint64_t> next_reply_{1};
-  Gate making_;                             // topics
+  AggregateSource* source_ = nullptr;
+  std::vector<AggregateVersion> versions_;  // that run, by number; [control thread]
+  Mutex replacing_;                         // one at a time
+  Gate making_;                             // topics, and other versions
   MonoTime quiet_until_ = MonoTime::min();  // about topics that cannot be made; [control thread]
 };
 

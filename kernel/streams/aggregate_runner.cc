@@ -20,6 +20,8 @@ constexpr Duration turn_max = std::chrono::milliseconds(2);
 // A load takes some milliseconds, mostly, and whoever has made the topic by asking gets the answer.
 constexpr Duration load_wait_max = std::chrono::seconds(5);
 constexpr std::size_t calls_waiting_max = 100;
+// How long events may take to be on all replicas when another version is to take over.
+constexpr Duration settle_max = std::chrono::seconds(5);
 // What takes less to replay is not worth a snapshot at the end.
 constexpr std::uint64_t closing_events_min = 1000;
 
@@ -31,11 +33,11 @@ Task<> yield_turn(Shard& shard) {
 
 }  // namespace
 
-AggregateRunner::AggregateRunner(AggregateHost& host, AggregateFactory& factory,
+AggregateRunner::AggregateRunner(AggregateHost& host, std::shared_ptr<AggregateFactory> factory,
                                  CompressionId compression, ShardState& shard,
                                  std::shared_ptr<Partition> partition, std::optional<Uuid> beside)
     : host_(host),
-      factory_(factory),
+      factory_(std::move(factory)),
       compression_(compression),
       shard_(shard),
       partition_(std::move(partition)),
@@ -44,7 +46,8 @@ AggregateRunner::AggregateRunner(AggregateHost& host, AggregateFactory& factory,
       backoff_(reload_first, reload_longest) {}
 
 void AggregateRunner::start() {
-  spawn_held(host_.running, host_.shard, load(shared_from_this()), "aggregate load", &scope_);
+  spawn_held(host_.running, host_.shard, load(shared_from_this(), life_, nullptr), "aggregate load",
+             &scope_);
 }
 
 // ---- calls ----
@@ -108,7 +111,7 @@ void AggregateRunner::query(std::string_view key, std::unique_ptr<Message> quest
 }
 
 void AggregateRunner::release(ReplyTo reply_to) noexcept {
-  if (instance_) return instance_->release(reply_to);
+  if (instance_) instance_->release(reply_to);
   std::erase_if(waiting_, [reply_to](const Waiting& call) { return call.reply_to == reply_to; });
 }
 
@@ -127,6 +130,7 @@ void AggregateRunner::drop(ErrorCode error, std::string_view detail) {
 void AggregateRunner::end() {
   state_ = State::ended;
   scope_.cancel();
+  give_up();
   drop(ErrorCode::not_coordinator, "its partition is not here any more");
   wait_no_more();
 }
@@ -154,31 +158,29 @@ void AggregateRunner::load_later(const Error& why) {
   why_not_ = "it has failed, and is loaded again soon: " + why.detail;
   drop(ErrorCode::coordinator_not_available, why_not_);
   wait_no_more();
-  auto again = [](std::shared_ptr<AggregateRunner> self, Duration wait) -> Task<> {
+  auto again = [](std::shared_ptr<AggregateRunner> self, std::uint64_t life,
+                  Duration wait) -> Task<> {
     MR_CO_CHECK(co_await sleep(wait));
-    self->start();
+    if (self->life_ == life) self->start();
     co_return {};
   };
-  spawn_held(host_.running, host_.shard, again(shared_from_this(), backoff_.next()),
+  spawn_held(host_.running, host_.shard, again(shared_from_this(), life_, backoff_.next()),
              "aggregate reload", &scope_);
 }
 
-Task<> AggregateRunner::load(std::shared_ptr<AggregateRunner> self) {
+Task<> AggregateRunner::load(std::shared_ptr<AggregateRunner> self, std::uint64_t life,
+                             Instance prepared) {
   static_cast<void>(self);  // stays until this ends
   const auto began = host_.shard.now();
-  auto loaded = co_await load_once();
-  // Before anybody asks: what it sees of the cluster is what there is.
+  auto loaded = prepared ? Result<Instance>(std::move(prepared)) : co_await load_once(factory_);
   if (loaded) {
-    auto joined = co_await shard_.joined();
-    auto complete = joined ? co_await replay(**loaded) : Result<>(joined.error());
-    // What another replica may not have, another leader would not know of.
-    if (complete) complete = co_await partition_->reached((*loaded)->applied());
-    if (!complete) {
-      (*loaded)->drop(ErrorCode::coordinator_not_available, complete.error().detail);
-      loaded = std::move(complete).error();
+    auto completed = co_await complete(**loaded);
+    if (!completed) {
+      (*loaded)->drop(ErrorCode::coordinator_not_available, completed.error().detail);
+      loaded = std::move(completed).error();
     }
   }
-  if (state_ == State::ended || partition_->closing()) {
+  if (state_ == State::ended || partition_->closing() || life != life_) {
     if (loaded) (*loaded)->drop(ErrorCode::not_coordinator, "");
     co_return {};
   }
@@ -204,9 +206,18 @@ Task<> AggregateRunner::load(std::shared_ptr<AggregateRunner> self) {
   co_return {};
 }
 
-Task<AggregateRunner::Instance> AggregateRunner::load_once() {
+// Before anybody asks: it knows all events, and what it sees of the cluster is what there is.
+Task<> AggregateRunner::complete(AggregateInstance& instance) {
+  MR_CO_CHECK(co_await shard_.joined());
+  MR_CO_CHECK(co_await replay(instance));
+  // What another replica may not have, another leader would not know of.
+  co_return co_await partition_->reached(instance.applied());
+}
+
+Task<AggregateRunner::Instance> AggregateRunner::load_once(
+    std::shared_ptr<AggregateFactory> maker) {
   if (beside_) MR_CO_CHECK(co_await find_subject());
-  MR_CO_TRY(auto instance, co_await restored());
+  MR_CO_TRY(auto instance, co_await restored(std::move(maker)));
   auto replayed = co_await replay(*instance);
   if (replayed) co_return std::move(instance);
   instance->drop(ErrorCode::coordinator_not_available, replayed.error().detail);
@@ -224,12 +235,13 @@ Task<> AggregateRunner::find_subject() {
   co_return {};
 }
 
-Result<AggregateRunner::Instance> AggregateRunner::make() {
+Result<AggregateRunner::Instance> AggregateRunner::make(std::shared_ptr<AggregateFactory> maker) {
   try {
-    auto made = factory_.make(subject_);
+    auto made = maker->make(subject_);
     if (!made) return Error{Errc::internal, "its factory makes nothing"};
     return std::make_shared<AggregateInstance>(host_, static_cast<AggregateOwner&>(*this),
-                                               partition_, subject_, std::move(made), compression_);
+                                               partition_, subject_, std::move(maker),
+                                               std::move(made), compression_);
   } catch (const std::exception& e) {
     return Error{Errc::internal, std::string("its factory has thrown: ") + e.what()};
   } catch (...) {
@@ -238,7 +250,7 @@ Result<AggregateRunner::Instance> AggregateRunner::make() {
 }
 
 // As the newest snapshot that is whole says, or new.
-Task<AggregateRunner::Instance> AggregateRunner::restored() {
+Task<AggregateRunner::Instance> AggregateRunner::restored(std::shared_ptr<AggregateFactory> maker) {
   MR_CO_TRY(auto snapshots, co_await partition_->aggregate_snapshots());
   for (; !snapshots.empty(); snapshots.pop_back()) {
     auto& newest = snapshots.back();
@@ -247,7 +259,7 @@ Task<AggregateRunner::Instance> AggregateRunner::restored() {
       MR_CO_CHECK(co_await partition_->put_aggregate_snapshot(newest.at, {}));
       continue;
     }
-    MR_CO_TRY(auto instance, make());
+    MR_CO_TRY(auto instance, make(maker));
     auto reader = SnapshotFileReader::open(std::move(newest.value), newest.at);
     auto read = reader ? instance->restore(*reader, newest.at) : Result<>(reader.error());
     if (read) co_return std::move(instance);
@@ -258,7 +270,7 @@ Task<AggregateRunner::Instance> AggregateRunner::restored() {
                        {"offset", newest.at.value},
                        {"error", to_string(read.error())}});
   }
-  MR_CO_TRY(auto fresh, make());
+  MR_CO_TRY(auto fresh, make(std::move(maker)));
   co_return std::move(fresh);
 }
 
@@ -283,6 +295,61 @@ Task<> AggregateRunner::replay(AggregateInstance& instance) {
       turn_began = host_.shard.now();
     }
   }
+}
+
+// ---- another version ----
+
+Task<> AggregateRunner::prepare(std::shared_ptr<AggregateFactory> next) {
+  return load_beside(shared_from_this(), std::move(next)).within(scope_);
+}
+
+Task<> AggregateRunner::load_beside(std::shared_ptr<AggregateRunner> self,
+                                    std::shared_ptr<AggregateFactory> next) {
+  static_cast<void>(self);  // stays until this ends
+  if (state_ == State::ended) co_return {};
+  auto loading = load_once(std::move(next));
+  auto loaded = co_await std::move(loading);
+  if (state_ == State::ended) {
+    if (loaded) (*loaded)->drop(ErrorCode::not_coordinator, "");
+    co_return {};
+  }
+  if (!loaded) co_return std::move(loaded).error();
+  give_up();
+  prepared_ = *std::move(loaded);
+  // Answers could not leave before it takes over.
+  auto settling = with_deadline(partition_->reached(partition_->log_end()), settle_max);
+  const auto settled = co_await std::move(settling);
+  if (settled || state_ == State::ended) co_return {};
+  co_return Error{Errc::conflict, "its last events are not on all replicas yet"};
+}
+
+void AggregateRunner::give_up() {
+  const auto dropped = std::exchange(prepared_, nullptr);
+  if (dropped) dropped->drop(ErrorCode::coordinator_not_available, "");
+}
+
+Task<> AggregateRunner::take_over(std::shared_ptr<AggregateFactory> next) {
+  return change_to(shared_from_this(), std::move(next)).within(scope_);
+}
+
+Task<> AggregateRunner::change_to(std::shared_ptr<AggregateRunner> self,
+                                  std::shared_ptr<AggregateFactory> next) {
+  factory_ = std::move(next);
+  if (state_ == State::ended) co_return {};
+  const auto life = ++life_;
+  state_ = State::loading;  // who calls now waits
+  patience_over_ = false;
+  if (instance_) {
+    auto settling = with_deadline(partition_->reached(instance_->applied()), settle_max);
+    static_cast<void>(co_await std::move(settling));
+    if (state_ == State::ended) co_return {};
+    instance_->release_held();
+  }
+  drop(ErrorCode::coordinator_load_in_progress, "another version of it takes over; ask again");
+  auto loading = load(self, life, std::exchange(prepared_, nullptr));
+  MR_CO_CHECK(co_await std::move(loading));
+  if (state_ == State::serving || state_ == State::ended) co_return {};
+  co_return Error{Errc::internal, why_not_};
 }
 
 // ---- snapshots ----

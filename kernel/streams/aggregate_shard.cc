@@ -24,6 +24,9 @@ AggregateShard::AggregateShard(KernelBroker& broker, ShardState& state, EffectCa
 
 void AggregateShard::open() {
   runners_.resize(declared_.size());
+  for (const auto& aggregate : declared_) {
+    makers_.emplace_back(std::shared_ptr<void>(), &aggregate->factory);  // its plugin's
+  }
   open_ = true;
   told_ = view_.version();
   state_.observe(*this);
@@ -45,7 +48,46 @@ Task<> AggregateShard::close() {
   }
   for (auto& closed : closing) static_cast<void>(co_await closed);
   runners_.clear();
+  makers_.clear();
   co_return co_await running_.close();
+}
+
+// All at once, and the first error of them.
+template <class F>
+Task<> AggregateShard::with_each(const DeclaredAggregate& aggregate, F change) {
+  struct Changing {
+    TopicPartition id;
+    Pending<> done;
+  };
+  std::vector<Changing> changing;
+  for (const auto& runner : all(aggregate)) {
+    changing.push_back({runner->id(), start(shard(), change(*runner))});
+  }
+  Result<> first_failure;
+  for (auto& one : changing) {
+    auto done = co_await std::move(one.done);
+    if (done || !first_failure) continue;
+    first_failure = Error{done.error().code, to_string(one.id) + ": " + done.error().detail};
+  }
+  co_return first_failure;
+}
+
+Task<> AggregateShard::prepare(const DeclaredAggregate& aggregate,
+                               std::shared_ptr<AggregateFactory> next) {
+  co_return co_await with_each(aggregate,
+                               [next](AggregateRunner& one) { return one.prepare(next); });
+}
+
+void AggregateShard::give_up(const DeclaredAggregate& aggregate) {
+  for (const auto& runner : all(aggregate)) runner->give_up();
+}
+
+Task<> AggregateShard::take_over(const DeclaredAggregate& aggregate,
+                                 std::shared_ptr<AggregateFactory> next) {
+  if (!open_) co_return {};
+  makers_[aggregate.number] = next;  // of those that come from now on
+  co_return co_await with_each(aggregate,
+                               [next](AggregateRunner& one) { return one.take_over(next); });
 }
 
 AggregateRunner* AggregateShard::find(const DeclaredAggregate& aggregate, std::string_view topic,
@@ -89,8 +131,8 @@ void AggregateShard::leads(const std::shared_ptr<Partition>& partition) {
   const auto at = static_cast<std::size_t>(partition->id().partition);
   if (runners.size() <= at) runners.resize(at + 1);
   if (runners[at]) return;  // it led before
-  runners[at] = std::make_shared<AggregateRunner>(host_, aggregate->factory, aggregate->compression,
-                                                  state_, partition, beside);
+  runners[at] = std::make_shared<AggregateRunner>(
+      host_, makers_[aggregate->number], aggregate->compression, state_, partition, beside);
   runners[at]->start();
 }
 

@@ -19,6 +19,7 @@ namespace millrace::kernel {
 
 /// What a plugin has registered, and what it says of itself.  [any thread; immutable]
 struct DeclaredAggregate {
+  /// Places keys, also when another version makes the objects: they stay where they are.
   AggregateFactory& factory;
   AggregateDeclaration declaration;
   std::string plugin;
@@ -27,6 +28,8 @@ struct DeclaredAggregate {
   CompressionId compression = CompressionId::none;
   /// Where it lives beside partitions of users: what the names of its logs begin with.
   std::string family;
+  /// The file that a start of the broker takes it from.
+  std::string starts_from;
 };
 
 /// Makes a runner for each partition that is led here, and ends it with that.  [its shard]
@@ -51,6 +54,12 @@ class AggregateShard final : private ShardObserver {
   /// Those of an aggregate that are here, by partition.
   std::vector<std::shared_ptr<AggregateRunner>> all(const DeclaredAggregate& aggregate) const;
 
+  /// Another version of an aggregate, see AggregateRunner: all of them that are here. The first
+  /// error names its partition.
+  Task<> prepare(const DeclaredAggregate& aggregate, std::shared_ptr<AggregateFactory> next);
+  void give_up(const DeclaredAggregate& aggregate);
+  Task<> take_over(const DeclaredAggregate& aggregate, std::shared_ptr<AggregateFactory> next);
+
  private:
   // ShardObserver
   void leads(const std::shared_ptr<Partition>& partition) override;
@@ -60,6 +69,8 @@ class AggregateShard final : private ShardObserver {
   using Runners = std::vector<std::shared_ptr<AggregateRunner>>;  // by number of the partition
 
   const DeclaredAggregate* of_topic(std::string_view topic) const noexcept;
+  template <class F>
+  Task<> with_each(const DeclaredAggregate& aggregate, F change);
   void tell_changes();
 
   ShardState& state_;
@@ -68,6 +79,7 @@ class AggregateShard final : private ShardObserver {
   AggregateHost host_;
   const Declared& declared_;
   std::function<void()> orphans_;
+  std::vector<std::shared_ptr<AggregateFactory>> makers_;  // by number of the aggregate
   // By number of the aggregate, then by topic; null where a partition is not here.
   std::vector<std::map<std::string, Runners, std::less<>>> runners_;
   std::int64_t told_ = 0;  // version of the view

@@ -29,21 +29,21 @@ ConfigEntry entry_of(const OptionValue& value) {
 
 }  // namespace
 
-Result<Options> step_options(const StreamStep& step, const PluginLibrary& library) {
+Result<Options> checked_options(const std::map<std::string, OptionValue, std::less<>>& given,
+                                const PluginLibrary& library, std::string_view who) {
   const auto* declared = library.descriptor->options;
   std::map<std::string, OptionValue, std::less<>> values;
-  for (const auto& [name, value] : step.options) {
+  for (const auto& [name, value] : given) {
     const auto* option = find_option(declared, name);
     if (option == nullptr) {
       const auto known = names_of(declared);
       return Error{Errc::invalid_argument,
-                   concat("step ", step.name, ": unknown option ", name, nearest_hint(name, known),
-                          "; ", step.plugin, " has ", known.empty() ? "none" : joined(known))};
+                   concat(who, ": unknown option ", name, nearest_hint(name, known), "; there are ",
+                          known.empty() ? "none" : joined(known))};
     }
     auto checked = value_of(*option, entry_of(value));
     if (!checked) {
-      return Error{Errc::invalid_argument,
-                   concat("step ", step.name, ": ", name, ": ", checked.error())};
+      return Error{Errc::invalid_argument, concat(who, ": ", name, ": ", checked.error())};
     }
     values.emplace(name, *std::move(checked));
   }
@@ -51,17 +51,20 @@ Result<Options> step_options(const StreamStep& step, const PluginLibrary& librar
     if (values.contains(option->name)) continue;
     auto fallback = default_of(*option);
     if (!fallback) {
-      return Error{Errc::invalid_argument,
-                   concat("step ", step.name, ": ", option->name, " ", fallback.error())};
+      return Error{Errc::invalid_argument, concat(who, ": ", option->name, " ", fallback.error())};
     }
     if (*fallback) {
       values.emplace(option->name, **std::move(fallback));
     } else if ((option->flags & MILLRACE_OPTION_REQUIRED) != 0) {
-      return Error{Errc::invalid_argument, concat("step ", step.name, " needs the option ",
-                                                  option->name, ": ", allowed(*option))};
+      return Error{Errc::invalid_argument,
+                   concat(who, " needs the option ", option->name, ": ", allowed(*option))};
     }
   }
   return Options(std::move(values));
+}
+
+Result<Options> step_options(const StreamStep& step, const PluginLibrary& library) {
+  return checked_options(step.options, library, concat("step ", step.name));
 }
 
 Result<PlannedStream> plan_stream(StreamSpec spec, const PluginFiles& files) {

@@ -2,7 +2,10 @@
 // its plugin declares.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <millrace/streams.h>
@@ -18,7 +21,10 @@ namespace millrace::kernel {
 /// libraries, so it may block.  [a worker; start-up]
 Result<PlannedStream> plan_stream(StreamSpec spec, const PluginFiles& files);
 
-/// The options of one step as `library` declares them.
+/// `values` as `library` declares them, with its defaults. `who` they are for is named in errors.
+Result<Options> checked_options(const std::map<std::string, OptionValue, std::less<>>& values,
+                                const PluginLibrary& library, std::string_view who);
+/// The options of one step.
 Result<Options> step_options(const StreamStep& step, const PluginLibrary& library);
 
 }  // namespace millrace::kernel

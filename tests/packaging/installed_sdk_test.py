@@ -6,6 +6,7 @@ load the results.
 installed_sdk_test.py --source DIR --build DIR --compiler CXX --other-compiler CXX"""
 
 import argparse
+import concurrent.futures
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import urllib.error
@@ -412,6 +414,39 @@ class InstalledSdkTest(unittest.TestCase):
         config.write_text(EXAMPLE_BROKER.format(data=data, plugins=others.parent))
         with Daemon(self, data, "--config", config) as daemon:
             self.assertEqual(daemon.account("alice", "withdraw 300", 2), ("0", "3"))
+
+    def test_a_bank_account_goes_on_as_another_build_while_it_is_used(self):
+        """By the build of the other compiler and back, with deposits all the time: each counts once."""
+        plugins = self.build_examples(self.options.compiler)
+        others = self.build_examples(self.options.other_compiler)
+        data = Path(tempfile.mkdtemp(dir=self.folder))
+        config = data / "millrace.toml"
+        config.write_text(EXAMPLE_BROKER.format(data=data, plugins=plugins.parent))
+        with Daemon(self, data, "--config", config) as daemon:
+            versions: list[int] = []
+            ending = threading.Event()
+
+            def deposit():
+                while not ending.is_set():
+                    balance, version = daemon.account("alice", "deposit 5")
+                    self.assertEqual(int(balance), 5 * int(version))
+                    versions.append(int(version))
+
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                depositing = pool.submit(deposit)
+                try:
+                    for build in (others, plugins, others):
+                        seen = len(versions)
+                        daemon.until(lambda seen=seen: len(versions) > seen + 20, "20 deposits")
+                        said = daemon.tool("aggregate", "--admin", daemon.address("http"),
+                                           "replace", "accounts", build / "bank.so")  # fmt: skip
+                        self.assertIn(str(build / "bank.so"), said)
+                finally:
+                    ending.set()
+                depositing.result()
+            self.assertEqual(versions, list(range(1, len(versions) + 1)))
+            self.assertIn(str(others / "bank.so"), daemon.tool(
+                "aggregate", "--admin", daemon.address("http"), "list"))  # fmt: skip
 
     def test_plugin_folders_of_this_repository_build_outside_it(self):
         plugins = self.build_outside(

@@ -13,6 +13,8 @@ namespace millrace::http_transport {
 namespace {
 
 constexpr Route routes[] = {
+    {"/admin/aggregates", "GET", handle_list_aggregates},
+    {"/admin/aggregates/NAME", "PATCH", handle_replace_aggregate},
     {"/admin/aggregates/NAME/KEY", "GET", handle_query},
     {"/admin/aggregates/NAME/KEY", "POST", handle_command},
     {"/admin/brokers", "GET", handle_brokers},

@@ -178,8 +178,8 @@ class Context {
   virtual const TopicPartition& partition() const noexcept = 0;
   virtual Epoch leader_epoch() const noexcept = 0;
   virtual const ClusterView& cluster() const noexcept = 0;
-  /// A setting of this broker as it is now, under Kafka's name ("group.max.size"); the default
-  /// where nobody has set it; empty when there is no such setting.
+  /// A setting of this broker as it is now, under Kafka's name ("group.max.size"), or its default;
+  /// of one group, where it has its own: "groups/GROUP/NAME". Empty when there is no such setting.
   virtual std::string setting(std::string_view name) const = 0;
 };
 

@@ -56,7 +56,7 @@ struct ClusterUpdate {
   std::vector<ClusterBroker> brokers;  ///< always all that live
   std::vector<ClusterTopicState> topics;
   std::vector<TopicName> deleted;  ///< their logs are removed, by id
-  /// All settings of brokers that were changed while they run; by id, or "<default>".
+  /// All settings changed while brokers run: by a broker's id, "<default>", or "group GROUP".
   std::map<std::string, std::map<std::string, std::string>> broker_configs;
 };
 

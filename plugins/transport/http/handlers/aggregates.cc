@@ -1,9 +1,11 @@
-// /admin/aggregates/NAME/KEY: what is said to an aggregate as text, and what it answers.
+// /admin/aggregates: listed; replaced by another version; what is said to one as text, and what it
+// answers.
 #include <utility>
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <millrace/aggregate_admin.h>
 #include <millrace/aggregates.h>
 
 #include "../json.h"
@@ -45,7 +47,67 @@ HttpResponse shown(const AggregateAnswer& answer) {
   return json_response({{"answer", message->bytes.text()}, {"headers", std::move(headers)}});
 }
 
+/// `{"file": "/opt/bank.so"}`; the file is one of the broker's machine.
+Result<std::string> read_file_name(std::string_view body) {
+  MR_TRY(auto members, Members::read(body));
+  MR_TRY(auto file, members.text("file"));
+  MR_CHECK(members.end());
+  if (file) return *std::move(file);
+  return Error{Errc::invalid_argument,
+               "file: expected the path of a plugin on the broker's machine, found nothing"};
+}
+
+/// An error of the broker's end is the caller's.
+Result<HttpResponse> not_replaced(const Error& error) {
+  switch (error.code) {
+    case Errc::closed:
+    case Errc::cancelled: return error;
+    case Errc::not_found: return error_response(404, "not_found", error.detail);
+    case Errc::conflict: return error_response(409, "conflict", error.detail);
+    case Errc::invalid_argument: return error_response(400, "invalid_aggregate", error.detail);
+    default: return error_response(500, "failed", error.detail);
+  }
+}
+
+json::object shown(const AggregateFact& fact) {
+  return {{"name", fact.name},
+          {"topic", fact.topic},
+          {"plugin", fact.plugin},
+          {"version", fact.version},
+          {"path", fact.path},
+          {"starts_from", fact.starts_from},
+          {"partitions", fact.partitions},
+          {"serving", fact.serving}};
+}
+
 }  // namespace
+
+Task<HttpResponse> handle_list_aggregates(Exchange& exchange) {
+  auto* aggregates = exchange.services.broker.service<AggregateAdmin>();
+  if (aggregates == nullptr) co_return no_aggregates();
+  auto asking = aggregates->list();
+  MR_CO_TRY(const auto facts, co_await std::move(asking));
+  json::array all;
+  for (const auto& fact : facts) all.emplace_back(shown(fact));
+  co_return json_response({{"aggregates", std::move(all)}});
+}
+
+Task<HttpResponse> handle_replace_aggregate(Exchange& exchange) {
+  auto* aggregates = exchange.services.broker.service<AggregateAdmin>();
+  if (aggregates == nullptr) co_return no_aggregates();
+  auto file = read_file_name(exchange.request.body);
+  if (!file) co_return bad_body(file.error());
+  const auto& name = exchange.arguments[0];
+  auto replacing = aggregates->replace(name, *file);
+  const auto replaced = co_await std::move(replacing);
+  if (!replaced) co_return not_replaced(replaced.error());
+  auto asking = aggregates->list();
+  MR_CO_TRY(const auto facts, co_await std::move(asking));
+  for (const auto& fact : facts) {
+    if (fact.name == name) co_return json_response(shown(fact));
+  }
+  co_return json_response({{"name", name}});
+}
 
 Task<HttpResponse> handle_command(Exchange& exchange) {
   auto* aggregates = exchange.services.broker.service<Aggregates>();

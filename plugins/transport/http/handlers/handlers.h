@@ -32,6 +32,8 @@ Task<HttpResponse> handle_stop_stream(Exchange& exchange);
 Task<HttpResponse> handle_replace_operator(Exchange& exchange);
 
 // aggregates.cc
+Task<HttpResponse> handle_list_aggregates(Exchange& exchange);
+Task<HttpResponse> handle_replace_aggregate(Exchange& exchange);
 Task<HttpResponse> handle_command(Exchange& exchange);
 Task<HttpResponse> handle_query(Exchange& exchange);
 

@@ -41,7 +41,7 @@ void AggregateTest::close() {
 void AggregateTest::reopen(OperatorSettings settings) {
   close();
   router_ = std::make_unique<AggregateRouter>(*broker_, settings);
-  const auto added = router_->add(*factory_, "org.example.ledger");
+  const auto added = router_->add(*factory_, {"org.example.ledger"});
   ASSERT_TRUE(added) << to_string(added.error());
   const auto opened = world_.run(node_.control(), [this] { return router_->open(); });
   ASSERT_TRUE(opened) << to_string(opened.error());

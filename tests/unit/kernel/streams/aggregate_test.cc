@@ -133,7 +133,7 @@ TEST_F(AggregateTest, EventsAreCompressedAsItsDeclarationSays) {
   close();
   {
     AggregateRouter other(*broker_, {});
-    const auto refused = other.add(*factory_, "org.example.ledger");
+    const auto refused = other.add(*factory_, {"org.example.ledger"});
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().detail, HasSubstr("no plugin of the codec gzip is loaded"));
   }
@@ -248,7 +248,7 @@ TEST_F(AggregateTest, IsNotAskedBeforeItIsLoaded) {
   close();
   router_ = std::make_unique<AggregateRouter>(
       *broker_, OperatorSettings{.snapshot_events = 1'000'000, .snapshot_bytes = 1UL << 40});
-  ASSERT_TRUE(router_->add(*factory_, "org.example.ledger"));
+  ASSERT_TRUE(router_->add(*factory_, {"org.example.ledger"}));
   const auto opened = world_.run(node_.control(), [this] { return router_->open(); });
   ASSERT_TRUE(opened);
   EXPECT_EQ(text_of(query("a")), "99");
@@ -315,7 +315,7 @@ TEST_F(AggregateTest, OtherClientsDoNotWriteToItsTopic) {
 TEST_F(AggregateTest, RefusesADeclarationThatIsTakenOrEmpty) {
   const auto add = [this](AggregateDeclaration declaration) {
     LedgerFactory other(script_, std::move(declaration));
-    const auto added = router_->add(other, "org.example.other");
+    const auto added = router_->add(other, {"org.example.other"});
     return added ? std::string("added") : added.error().detail;
   };
   EXPECT_THAT(add(declaration_),

@@ -62,9 +62,36 @@ TEST_F(AggregatesTest, ABodyThatIsWrongIsToldSo) {
   EXPECT_THAT(result("POST", path, R"({"command":"x","headers":{"a":[]}})"), StartsWith("400 "));
 }
 
+TEST_F(AggregatesTest, AreListedAndReplaced) {
+  const std::string before =
+      R"({"name":"accounts","topic":"accounts","plugin":"org.example.bank","version":"2",)"
+      R"("path":"/p/bank.so","starts_from":"/p/bank.so","partitions":3,"serving":3})";
+  EXPECT_EQ(result("GET", "/admin/aggregates"), "200 {\"aggregates\":[" + before + "]}");
+  EXPECT_THAT(result("PATCH", "/admin/aggregates/accounts", R"({"file":"/new/bank.so"})"),
+              HasSubstr(R"("path":"/new/bank.so","starts_from":"/p/bank.so")"));
+  EXPECT_EQ(broker.aggregate_admin.file, "/new/bank.so");
+  EXPECT_THAT(result("PATCH", "/admin/aggregates/accounts", "{}"), HasSubstr("file: expected"));
+  EXPECT_THAT(result("PATCH", "/admin/aggregates/accounts", R"({"file":"/a","kept":true})"),
+              StartsWith("400 "));
+}
+
+TEST_F(AggregatesTest, AReplacementThatIsRefusedSaysWhy) {
+  for (const auto& [code, status] :
+       {std::pair(Errc::not_found, "404"), std::pair(Errc::conflict, "409"),
+        std::pair(Errc::invalid_argument, "400"), std::pair(Errc::internal, "500")}) {
+    broker.aggregate_admin.not_replaced = Error{code, "as the test says"};
+    const auto refused = result("PATCH", "/admin/aggregates/accounts", R"({"file":"/a"})");
+    EXPECT_THAT(refused, StartsWith(status));
+    EXPECT_THAT(refused, HasSubstr("as the test says"));
+  }
+}
+
 TEST_F(AggregatesTest, WithoutTheServiceNothingIsThere) {
   broker.with_aggregates = false;
   EXPECT_THAT(result("GET", "/admin/aggregates/a/b"), StartsWith(R"(404 {"error":"not_loaded")"));
+  EXPECT_THAT(result("GET", "/admin/aggregates"), StartsWith(R"(404 {"error":"not_loaded")"));
+  EXPECT_THAT(result("PATCH", "/admin/aggregates/a", R"({"file":"/a"})"),
+              StartsWith(R"(404 {"error":"not_loaded")"));
   EXPECT_THAT(result("POST", "/admin/aggregates/a/b", R"({"command":"x"})"),
               StartsWith(R"(404 {"error":"not_loaded")"));
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <millrace/admin.h>
+#include <millrace/aggregate_admin.h>
 #include <millrace/aggregates.h>
 #include <millrace/broker.h>
 #include <millrace/configs.h>
@@ -115,6 +116,29 @@ class FakeAggregates final : public Aggregates {
   AggregateAnswer answer(std::string text) const;
 };
 
+/// One, which is replaced unless the test says otherwise.
+class FakeAggregateAdmin final : public AggregateAdmin {
+ public:
+  Task<std::vector<AggregateFact>> list() override {
+    co_return std::vector<AggregateFact>{{.name = "accounts",
+                                          .topic = "accounts",
+                                          .plugin = "org.example.bank",
+                                          .version = "2",
+                                          .path = file,
+                                          .starts_from = "/p/bank.so",
+                                          .partitions = 3,
+                                          .serving = 3}};
+  }
+  Task<> replace(std::string aggregate, std::string with) override {
+    if (not_replaced) co_return *not_replaced;
+    if (aggregate == "accounts") file = std::move(with);
+    co_return {};
+  }
+
+  std::string file = "/p/bank.so";
+  std::optional<Error> not_replaced;
+};
+
 class FakeBroker final : public Broker {
  public:
   std::unique_ptr<Session> open_session(const ClientInfo&) override {
@@ -134,12 +158,16 @@ class FakeBroker final : public Broker {
     if (id == Aggregates::service_id && with_aggregates) {
       return static_cast<Aggregates*>(&aggregates);
     }
+    if (id == AggregateAdmin::service_id && with_aggregates) {
+      return static_cast<AggregateAdmin*>(&aggregate_admin);
+    }
     return id == Operations::service_id ? static_cast<Operations*>(&operations) : nullptr;
   }
 
   FakeGroups groups;
   bool with_groups = true;  ///< before the server listens
   FakeAggregates aggregates;
+  FakeAggregateAdmin aggregate_admin;
   bool with_aggregates = true;
 
   FakeOperations operations;
