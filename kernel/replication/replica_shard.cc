@@ -340,7 +340,11 @@ Task<> ReplicaShard::take_answers(std::vector<InSyncChanged> answers) {
     if (!partition || !partition->replicas()) continue;
     if (answer.error == ErrorCode::none) {
       auto& state = answer.state;
-      if (state.leader != config_.id) continue;  // an order comes by itself
+      // Orders come by themselves. A controller elsewhere answers without the replicas: where they
+      // have changed with the in-sync set, as at the end of a move, there is another epoch.
+      const bool is_order =
+          state.leader_epoch != partition->leader_epoch() && state.replicas.empty();
+      if (state.leader != config_.id || is_order) continue;
       Leadership leadership{.leader_epoch = state.leader_epoch,
                             .partition_epoch = state.partition_epoch,
                             .replicas = std::move(state.replicas),

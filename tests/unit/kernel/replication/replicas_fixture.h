@@ -260,12 +260,14 @@ class ReplicasTest : public ::testing::Test, public InSyncAuthority {
       state.in_sync = change.in_sync;
       epochs_told_ = change.in_sync_epochs;
       ++state.partition_epoch;
+      if (change_ends_move_) ++state.leader_epoch.value;
       answer.state = {.partition = change.partition.partition,
                       .leader = state.leader,
                       .leader_epoch = state.leader_epoch,
                       .partition_epoch = state.partition_epoch,
-                      .replicas = state.replicas,
+                      .replicas = {},
                       .in_sync = state.in_sync};
+      if (!change_ends_move_) answer.state.replicas = state.replicas;
     }
     co_return std::move(answers);
   }
@@ -276,6 +278,7 @@ class ReplicasTest : public ::testing::Test, public InSyncAuthority {
   bool leader_throttled_ = false;    // in every order
   bool follower_throttled_ = false;  // likewise
   bool refuse_all_ = false;
+  bool change_ends_move_ = false;  // at a controller elsewhere, which answers no replicas
   std::vector<std::int64_t> epochs_told_;
 };
 

@@ -53,6 +53,18 @@ TEST_F(ReplicasTest, WhoIsDeadIsTakenOutAndComesBack) {
   EXPECT_THAT(values(3, 0), ElementsAre("a", "b"));
 }
 
+TEST_F(ReplicasTest, ALeaderKeepsItsFollowersWhereAChangeOfTheInSyncSetEndsAMove) {
+  states_[0].in_sync = {1, 2};
+  change_ends_move_ = true;
+  tell();
+  ASSERT_TRUE(until([this] { return states_[0].in_sync.size() == 3; }));
+  tell();
+  ASSERT_TRUE(node(1).partition(0)->replicas());
+  EXPECT_THAT(node(1).partition(0)->replicas()->in_sync(), UnorderedElementsAre(1, 2, 3));
+  ASSERT_EQ(produce(1, 0, "a")->error, ErrorCode::none);
+  for (const std::int32_t id : {1, 2, 3}) EXPECT_THAT(values(id, 0), ElementsAre("a"));
+}
+
 TEST_F(ReplicasTest, WithoutAControllerInSyncSetsStayAndAreAskedForAgain) {
   tell();
   ASSERT_EQ(produce(1, 0, "a")->error, ErrorCode::none);
