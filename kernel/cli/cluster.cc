@@ -1,10 +1,11 @@
-// millrace cluster describe
+// millrace cluster describe, and the verbs beside it
 #include <iostream>
 
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 
 #include "kernel/cli/cluster_client.h"
+#include "kernel/cli/cluster_verbs.h"
 #include "kernel/cli/context.h"
 
 namespace millrace::kernel::cli {
@@ -44,13 +45,17 @@ Task<> describe(Environment& environment, const Context& context) {
 }  // namespace
 
 void add_cluster_verb(CLI::App& app, Context& context, Action& action) {
-  auto* verb = app.add_subcommand("cluster", "show the brokers of the cluster");
+  auto* verb =
+      app.add_subcommand("cluster", "show the brokers of the cluster, and move what they have");
   verb->require_subcommand(1);
   verb->add_subcommand("describe", "show brokers and controller")->callback([&context, &action] {
     action = [&context] {
       return run([&](Environment& environment) { return describe(environment, context); });
     };
   });
+  add_status_verb(*verb, context, action);
+  add_balance_verb(*verb, context, action);
+  add_drain_verb(*verb, context, action);
 }
 
 }  // namespace millrace::kernel::cli
