@@ -29,6 +29,7 @@ class Checker {
   void check_many(const char* kind, const MillraceOption* options, const char* noun);
   OperatorSettings operators();
   BrokerSettings broker();
+  ClusterSettings cluster();
   LogSettings log();
   std::map<std::string, std::string> defaults(const MillraceOption* declared);
   std::vector<Settings::Instance> instances();
@@ -172,8 +173,6 @@ void Checker::check_tables() {
                              nearest_hint(name, known), "; tables are ", joined(known)));
     } else if (!is_table) {
       fail(entry.key, concat(name, " is a table: write [", name, "] and its keys below"));
-    } else if (name == tables::cluster) {
-      fail(entry.key, concat("[", name, "] is reserved: this version has no cluster of brokers"));
     }
   }
   read(top(tables::plugins), tables::plugins, plugins_options(), {}, {});
@@ -187,6 +186,26 @@ BrokerSettings Checker::broker() {
           .rack = options.text("rack"),
           .shards = static_cast<unsigned>(options.integer("shards")),
           .memory_bytes = static_cast<std::uint64_t>(options.integer("memory"))};
+}
+
+ClusterSettings Checker::cluster() {
+  const auto& table = top(tables::cluster);
+  const Options options(read(table, tables::cluster, cluster_options(), {}, {}));
+  const auto* entry = table.find("peer");
+  if (!errors_.empty()) return {};
+  ClusterSettings settings{.peer = options.text("peer")};
+  if (entry == nullptr || settings.peer.empty()) return settings;
+  settings.peer_place = entry->value.place;
+  std::vector<std::string> transports;
+  for (const auto& plugin : plugins_) {
+    if (plugin.request.kind == tables::transport) transports.push_back(plugin.request.instance);
+  }
+  if (!contains(transports, settings.peer)) {
+    fail(entry->value.place,
+         concat("cluster.peer: there is no [transport.", quoted_key(settings.peer), "]",
+                nearest_hint(settings.peer, transports), "; transports are ", joined(transports)));
+  }
+  return settings;
 }
 
 LogLevel level_of(std::string_view name) {
@@ -366,6 +385,7 @@ std::expected<Settings, ConfigErrors> Config::check(const std::vector<DeclaredPl
   Settings settings;
   settings.broker = checker.broker();
   settings.log = checker.log();
+  settings.cluster = checker.cluster();
   settings.operators = checker.operators();
   settings.defaults = checker.defaults(defaults);
   settings.instances = checker.instances();

@@ -85,6 +85,11 @@ struct BrokerSettings {
   std::uint64_t memory_bytes = 0;
 };
 
+struct ClusterSettings {
+  std::string peer;  ///< the transport by which brokers reach each other; "": the first that can
+  ConfigPlace peer_place{};
+};
+
 struct OperatorSettings {
   std::uint64_t snapshot_events = 0;
   std::uint64_t snapshot_bytes = 0;
@@ -123,6 +128,7 @@ struct Settings {
   };
   BrokerSettings broker;
   LogSettings log;
+  ClusterSettings cluster;
   OperatorSettings operators;
   std::map<std::string, std::string> defaults;  ///< what `[defaults]` sets, under Kafka's names
   std::vector<Instance> instances;              ///< in the order of the declared plugins

@@ -35,13 +35,18 @@ std::string notes(const MillraceOption& option) {
 }  // namespace
 
 std::vector<OptionTable> kernel_options() {
-  return {
-      {tables::broker, broker_options()},           {tables::log, log_options()},
-      {"log.levels", log_level_options()},          {tables::plugins, plugins_options()},
-      {tables::compression, compression_options()}, {tables::coordination, coordination_options()},
-      {tables::storage, storage_options()},         {tables::operators, operators_options()},
-      {"transport.NAME", transport_options()},      {"stream.NAME", stream_options()},
-      {"stream.NAME.steps", stream_step_options()}};
+  return {{tables::broker, broker_options()},
+          {tables::log, log_options()},
+          {"log.levels", log_level_options()},
+          {tables::plugins, plugins_options()},
+          {tables::compression, compression_options()},
+          {tables::coordination, coordination_options()},
+          {tables::storage, storage_options()},
+          {tables::operators, operators_options()},
+          {tables::cluster, cluster_options()},
+          {"transport.NAME", transport_options()},
+          {"stream.NAME", stream_options()},
+          {"stream.NAME.steps", stream_step_options()}};
 }
 
 Result<std::string> explain(const std::vector<OptionTable>& option_tables, std::string_view key) {

@@ -85,6 +85,11 @@ constexpr MillraceOption operators_table[] = {
     end_of_list};
 constexpr MillraceOption coordination_table[] = {
     text("plugin", "standalone", nullptr, "The coordination plugin."), end_of_list};
+constexpr MillraceOption cluster_table[] = {
+    text("peer", "", nullptr,
+         "NAME of the [transport.NAME] by which brokers reach each other; not set: the first that "
+         "can. The same in all brokers of a cluster."),
+    end_of_list};
 constexpr MillraceOption storage_table[] = {
     text("plugin", "filelog", nullptr, "The storage plugin."), end_of_list};
 constexpr MillraceOption transport_table[] = {
@@ -131,6 +136,7 @@ const MillraceOption* plugins_options() noexcept { return plugins_table; }
 const MillraceOption* compression_options() noexcept { return compression_table; }
 const MillraceOption* operators_options() noexcept { return operators_table; }
 const MillraceOption* coordination_options() noexcept { return coordination_table; }
+const MillraceOption* cluster_options() noexcept { return cluster_table; }
 const MillraceOption* storage_options() noexcept { return storage_table; }
 const MillraceOption* transport_options() noexcept { return transport_table; }
 const MillraceOption* stream_options() noexcept { return stream_table; }

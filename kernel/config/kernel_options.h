@@ -35,6 +35,7 @@ const MillraceOption* log_level_options() noexcept;
 const MillraceOption* plugins_options() noexcept;
 const MillraceOption* compression_options() noexcept;
 const MillraceOption* operators_options() noexcept;
+const MillraceOption* cluster_options() noexcept;
 /// `plugin` of [coordination] and [storage], with the kind's default; of [transport.NAME], without.
 const MillraceOption* coordination_options() noexcept;
 const MillraceOption* storage_options() noexcept;

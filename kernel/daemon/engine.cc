@@ -113,7 +113,7 @@ Task<> Engine::start_steps() {
 
   step_ = Step::listen;
   MR_CO_CHECK(co_await listen());
-  connect_peers();
+  MR_CO_CHECK(connect_peers());
   step_ = Step::data;
   MR_CO_CHECK(co_await broker_->announce(endpoints_));
   MR_CO_CHECK(co_await streams_->open());
@@ -128,6 +128,7 @@ Task<std::vector<Error>> Engine::check() {
     auto of_kind = plugins_->try_start(kind);
     std::ranges::move(of_kind, std::back_inserter(wrong));
   }
+  if (const auto link = find_peer_link(); !link && wrong.empty()) wrong.push_back(link.error());
   for (const auto& stream : plan_.streams) {
     auto trying = try_steps(stream, plugins_->settings(), services_);
     MR_CO_TRY(auto of_stream, co_await std::move(trying));
@@ -182,15 +183,32 @@ Result<> Engine::connect(ServiceProvider& provider, std::string_view plugin) {
   return {};
 }
 
-// Through the first listener that can; its addresses are those of the other brokers too.
-void Engine::connect_peers() {
+// Through the transport that is configured, or the first that can; none where nobody can.
+Result<std::optional<NamedExtension>> Engine::find_peer_link() const {
+  const auto& [wanted, place] = plan_.cluster;
   const auto links = plugins_->extensions(PeerLink::extension_id);
-  if (links.empty()) return;
   for (const auto& plugin : plugins_->facts()) {
-    if (plugin.kind != "transport" || plugin.id != links.front().plugin) continue;
-    broker_->connect(*static_cast<PeerLink*>(links.front().extension), plugin.instance);
-    return;
+    if (plugin.kind != "transport" || (!wanted.empty() && plugin.instance != wanted)) continue;
+    const auto link = std::ranges::find(links, plugin.id, &NamedExtension::plugin);
+    if (link != links.end()) return std::optional(NamedExtension{plugin.instance, link->extension});
   }
+  if (wanted.empty()) return std::optional<NamedExtension>();
+  return Error{Errc::invalid_argument, concat(to_string(place), ": cluster.peer: the transport ",
+                                              wanted, " does not connect brokers to each other")};
+}
+
+// Its addresses are those of the other brokers too.
+Result<> Engine::connect_peers() {
+  MR_TRY(const auto link, find_peer_link());
+  if (!link) return {};
+  const auto advertised = std::ranges::find(endpoints_, link->plugin, &Endpoint::listener);
+  if (!plan_.cluster.peer.empty() && advertised == endpoints_.end()) {
+    return Error{Errc::invalid_argument,
+                 concat(to_string(plan_.cluster.peer_place), ": cluster.peer: the transport ",
+                        link->plugin, " advertises no address to other brokers")};
+  }
+  broker_->connect(*static_cast<PeerLink*>(link->extension), link->plugin);
+  return {};
 }
 
 Task<> Engine::listen() {

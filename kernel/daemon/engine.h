@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,7 +63,8 @@ class Engine {
   Result<> connect(ServiceProvider& provider, std::string_view plugin);
   void make_streams();
   Task<> listen();
-  void connect_peers();
+  Result<std::optional<NamedExtension>> find_peer_link() const;
+  Result<> connect_peers();
   void log_plugins(std::string_view kind) const;
   void tell_plugins();
 

@@ -171,6 +171,7 @@ std::expected<Plan, ConfigErrors> make_plan(const Config& config, const Millrace
 
   Plan plan{.broker = std::move(settings->broker),
             .log = std::move(settings->log),
+            .cluster = std::move(settings->cluster),
             .operators = settings->operators,
             .defaults = std::move(settings->defaults),
             .plugins = {},

@@ -36,6 +36,7 @@ struct PlannedStream {
 struct Plan {
   BrokerSettings broker;
   LogSettings log;
+  ClusterSettings cluster;
   OperatorSettings operators;
   std::map<std::string, std::string> defaults;
   std::vector<PlannedPlugin> plugins;  ///< in the order in which they start

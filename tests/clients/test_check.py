@@ -98,6 +98,18 @@ def check(folder: Path, text: str | bytes) -> tuple[int, list[str], Path]:
             id="defaults-that-contradict",
         ),
         pytest.param(
+            '[cluster]\npeer = "inner"\n',
+            "2:8",
+            ["no [transport.inner]", "transports are"],
+            id="peer",
+        ),
+        pytest.param(
+            '[cluster]\npeer = "http"\n',
+            "2:8",
+            ["transport http does not connect brokers"],
+            id="peer-that-is-none",
+        ),
+        pytest.param(
             '[transport.kafka]\nlisten = "nowhere"\n',
             "2:10",
             ["HOST:PORT", "nowhere"],

@@ -243,10 +243,21 @@ TEST_F(ConfigErrorsTest, ACodecChosenTwice) {
               ElementsAre("millrace.toml:2:11: compression.plugins: \"gzip\" stands twice"));
 }
 
-TEST_F(ConfigErrorsTest, ReservedTables) {
+TEST_F(ConfigErrorsTest, BrokersReachEachOtherByATransportThatThereIs) {
+  EXPECT_THAT(problems_in("[cluster]\npeer = \"kafka\"\n"), IsEmpty());
+  EXPECT_THAT(problems_in("[cluster]\npeer = \"\"\n"), IsEmpty());
   EXPECT_THAT(problems_in("[cluster]\npeer = \"x\"\n"),
-              ElementsAre("millrace.toml:1:2: [cluster] is reserved: this version has no cluster "
-                          "of brokers"));
+              ElementsAre("millrace.toml:2:8: cluster.peer: there is no [transport.x]; transports "
+                          "are http, kafka"));
+  EXPECT_THAT(problems_in("[cluster]\npeer = \"iner\"\n[transport.kafka]\n"
+                          "[transport.inner]\nplugin = \"kafka\"\n"),
+              ElementsAre("millrace.toml:2:8: cluster.peer: there is no [transport.iner]; nearest "
+                          "known: inner; transports are inner, kafka"));
+  EXPECT_THAT(problems_in("[cluster]\npeer = 3\n"),
+              ElementsAre("millrace.toml:2:8: cluster.peer: expected a text, found integer 3"));
+  EXPECT_THAT(problems_in("[cluster]\npeers = \"kafka\"\n"),
+              ElementsAre("millrace.toml:2:1: unknown key cluster.peers; nearest known: peer; "
+                          "[cluster] has peer"));
 }
 
 TEST_F(ConfigErrorsTest, OptionsOfAPluginThatIsNotThereAreLeftToItsFinder) {
