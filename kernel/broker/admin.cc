@@ -18,6 +18,16 @@ Task<PartitionTrimmed> trim_partition(std::shared_ptr<Partition> partition, Part
   co_return co_await partition->trim(wanted);
 }
 
+struct TrimWait {
+  std::int32_t partition = -1;
+  Offset start;
+  Duration limit{};
+};
+
+Task<PartitionTrimmed> wait_for_followers(std::shared_ptr<Partition> partition, TrimWait wait) {
+  co_return co_await partition->trimmed_everywhere(wait.start, wait.limit);
+}
+
 // As Kafka bounds it: a request of 1 MiB can name topics whose answers alone take a GiB.
 bool asks_too_much(const CreateTopicsRequest& request) {
   std::size_t partitions = 0;
@@ -166,7 +176,7 @@ Task<std::vector<TopicTrimmed>> KernelAdmin::trim(Session& session, TrimRequest 
   MR_CO_TRY(auto topics, co_await std::move(trimming));
   for (auto& [at, partitions] : refused) topics[at].partitions = std::move(partitions);
   const auto kept = co_await keep_log_starts(request.timeout);
-  if (kept) co_return std::move(topics);
+  if (kept) co_return co_await trimmed_everywhere(session, std::move(topics), request.timeout);
   parts_.log.error("log starts that were moved could not be written",
                    {{"error", to_string(kept.error())}});
   for (auto& topic : topics) {
@@ -175,6 +185,26 @@ Task<std::vector<TopicTrimmed>> KernelAdmin::trim(Session& session, TrimRequest 
       partition = {.partition = partition.partition, .error = error_code_of(kept.error())};
     }
   }
+  co_return std::move(topics);
+}
+
+// Kafka's low watermark: what a leader has removed comes back with a follower that has not.
+Task<std::vector<TopicTrimmed>> KernelAdmin::trimmed_everywhere(Session& session,
+                                                                std::vector<TopicTrimmed> topics,
+                                                                Duration limit) {
+  std::vector<PartitionQuestion<TrimWait>> questions;
+  std::vector<PartitionTrimmed*> places;
+  for (auto& topic : topics) {
+    for (auto& partition : topic.partitions) {
+      if (partition.error != ErrorCode::none) continue;
+      questions.push_back({topic.topic, {partition.partition, partition.log_start, limit}});
+      places.push_back(&partition);
+    }
+  }
+  auto waiting = ask_partitions<TrimWait, PartitionTrimmed>(
+      partitions_, kernel_session(session).shard(), std::move(questions), &wait_for_followers);
+  MR_CO_TRY(auto answers, co_await std::move(waiting));
+  for (std::size_t at = 0; at < places.size(); ++at) *places[at] = answers[at];
   co_return std::move(topics);
 }
 

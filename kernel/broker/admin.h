@@ -56,6 +56,9 @@ class KernelAdmin final : public Admin {
   Task<std::vector<Answer>> change_each(std::vector<Wanted> wanted, std::vector<Answer> late,
                                         Duration timeout, Change change);
   Task<> keep_log_starts(Duration timeout);
+  Task<std::vector<TopicTrimmed>> trimmed_everywhere(Session& session,
+                                                     std::vector<TopicTrimmed> topics,
+                                                     Duration limit);
 
   BrokerParts& parts_;
   const BrokerConfig& config_;

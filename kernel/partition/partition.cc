@@ -122,6 +122,7 @@ void Partition::move_high_watermark(Offset to) {
 Task<> Partition::end_running() {
   closing_ = true;
   high_watermark_moved_.notify_all();
+  starts_moved_.notify_all();
   notify_watches();
   background_.cancel();
   CancelScope never_cancelled;

@@ -149,6 +149,7 @@ class Partition {
   Epoch leader_epoch() const noexcept { return leader_epoch_; }
   const Recovery& recovery() const noexcept { return recovery_; }
   PartitionOffsets offsets() const noexcept;
+  Offset log_start() const noexcept { return log_->bounds().start; }
   Offset log_end() const noexcept { return log_->bounds().end; }
   Offset high_watermark() const noexcept { return high_watermark_; }
   /// Everything below it is on stable storage.
@@ -234,6 +235,9 @@ class Partition {
   /// Moves the log's start, up to the high watermark; whole segments below it go. The start is
   /// durable once it is checkpointed.
   Task<PartitionTrimmed> trim(PartitionTrim wanted);
+  /// Waits, for at most `limit`, until no replica in sync begins before `start`: only then do
+  /// records below it not come back, whoever leads.
+  Task<PartitionTrimmed> trimmed_everywhere(Offset start, Duration limit);
   /// Bytes of all segments.
   std::uint64_t bytes() const noexcept { return log_->bounds().bytes; }
   /// What is remembered of idempotent and transactional producers, by id.
@@ -319,6 +323,9 @@ class Partition {
   Task<> forget_producers();
   Task<> drop_snapshots(Offset end);
 
+  // partition_admin.cc
+  Task<> reach_start(Offset start);
+
   // partition_read.cc
   Task<Payload> read_log(PartitionFetch request, ReadContext context);
   Task<Payload> read_converted(PartitionFetch request, ReadContext context);
@@ -378,6 +385,7 @@ class Partition {
   std::deque<Queued> queue_;
   bool draining_ = false;
   Event high_watermark_moved_;  // or closing
+  Event starts_moved_;          // of followers, or who they are, or closing
   PartitionWatches watches_;
 
   bool flushing_ = false;

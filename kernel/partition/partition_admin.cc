@@ -36,6 +36,27 @@ Task<PartitionTrimmed> Partition::trim(PartitionTrim wanted) {
   co_return trimmed;
 }
 
+Task<> Partition::reach_start(Offset start) {
+  while (serving() && replicas_ && replicas_->low_watermark(log_start()) < start) {
+    MR_CO_CHECK(co_await starts_moved_.wait());
+  }
+  co_return {};
+}
+
+Task<PartitionTrimmed> Partition::trimmed_everywhere(Offset start, Duration limit) {
+  PartitionTrimmed trimmed{.partition = id_.partition};
+  auto pass = running_.enter();
+  auto reaching = with_deadline(reach_start(start), limit);
+  const auto reached = co_await std::move(reaching);
+  if (!pass || !serving()) {
+    trimmed.error = ErrorCode::not_leader_or_follower;
+    co_return trimmed;
+  }
+  trimmed.log_start = replicas_ ? replicas_->low_watermark(log_start()) : log_start();
+  if (!reached) trimmed.error = error_code_of(reached.error());
+  co_return trimmed;
+}
+
 EpochCache::Entry Partition::epoch_end(Epoch epoch) const {
   return epochs_.end_of(epoch, log_->bounds().end);
 }

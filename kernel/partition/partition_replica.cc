@@ -110,6 +110,7 @@ Task<> Partition::lead(Leadership leadership) {
   }
   leading_ = true;
   advance(written_end_);
+  starts_moved_.notify_all();
   co_return {};
 }
 
@@ -144,6 +145,7 @@ Task<> Partition::follow(Epoch leader_epoch, bool led) {
     partition_epoch_ = -1;
     replicas_.reset();
     high_watermark_moved_.notify_all();
+    starts_moved_.notify_all();
     notify_watches();
   }
   // An epoch in which nothing was written says nothing of what is here.
@@ -180,6 +182,7 @@ ErrorCode Partition::note_follower(const PartitionFetch& request, const ReadCont
   replicas_->fetched(context.replica, context.replica_epoch, request.from, bounds.end,
                      host_.shard.now());
   move_high_watermark(replicas_->replicated(written_end_));
+  if (replicas_->begins(context.replica, request.log_start)) starts_moved_.notify_all();
   if (host_.in_sync && replicas_->may_join(context.replica, high_watermark_)) {
     host_.in_sync->in_sync_due(id_);
   }

@@ -73,6 +73,19 @@ void ReplicaSet::fetched(std::int32_t replica, std::int64_t broker_epoch, Offset
   follower->fetched = now;
 }
 
+bool ReplicaSet::begins(std::int32_t replica, Offset log_start) noexcept {
+  auto* follower = find(replica);
+  return follower && std::exchange(follower->log_start, log_start) != log_start;
+}
+
+Offset ReplicaSet::low_watermark(Offset own_start) const noexcept {
+  auto low = own_start;
+  for (const auto& follower : followers_) {
+    if (in_sync(follower.id)) low = std::min(low, follower.log_start);
+  }
+  return low;
+}
+
 Offset ReplicaSet::replicated(Offset written_end) const noexcept {
   auto end = written_end;
   for (const auto& follower : followers_) {

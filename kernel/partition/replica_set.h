@@ -48,6 +48,10 @@ class ReplicaSet {
   /// `replica` has fetched from `from`: it has all below. `broker_epoch` is that of its lease.
   void fetched(std::int32_t replica, std::int64_t broker_epoch, Offset from, Offset log_end,
                MonoTime now);
+  /// Where the log of `replica` begins, as it has told. Whether that is news.
+  bool begins(std::int32_t replica, Offset log_start) noexcept;
+  /// The lowest start of all logs that are in sync; none while that is not known of one.
+  Offset low_watermark(Offset own_start) const noexcept;
   /// Below it every replica that may be in sync has all; none while that is not known of one.
   Offset replicated(Offset written_end) const noexcept;
 
@@ -71,6 +75,7 @@ class ReplicaSet {
     std::int32_t id = -1;
     std::int64_t broker_epoch = -1;
     Offset log_end;         // none: it has not fetched from this leader
+    Offset log_start;       // likewise
     MonoTime caught_up{};   // when it last had all there was
     MonoTime fetched{};     // its last fetch,
     Offset end_at_fetched;  // and where the log ended then

@@ -278,11 +278,12 @@ void FollowerFetcher::name(FetchRequest& request, const FollowerRef& follower) {
        .current_leader_epoch = follower->epoch,
        .from = step->next,
        .last_fetched_epoch = step->last_epoch,
-       .log_start = follower->partition->offsets().log_start,
+       .log_start = follower->partition->log_start(),
        .high_watermark = follower->partition->high_watermark(),
        .bytes_max = at_once(host_.settings.partition_bytes_max)});
   follower->named = true;
   follower->told = *step;
+  follower->told_start = follower->partition->log_start();
 }
 
 // ---- answers ----
@@ -332,7 +333,8 @@ Task<> FollowerFetcher::take_one(FollowerRef follower, PartitionFetched fetched)
                    {{"partition", to_string(follower->partition->id())}, {"leader", leader_}});
   }
   follower->backoff = Backoff(backoff_first, host_.settings.backoff_max);
-  if (had_records || !same(*step, follower->told)) make_due(follower);
+  const bool started = follower->partition->log_start() != follower->told_start;
+  if (had_records || started || !same(*step, follower->told)) make_due(follower);
   co_return {};
 }
 

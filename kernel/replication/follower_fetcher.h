@@ -67,6 +67,7 @@ class FollowerFetcher {
     bool named = false;  // it is in the session
     bool removed = false;
     FollowerStep told{};  // what the session was told last
+    Offset told_start;    // likewise
     Backoff backoff;
     ErrorCode trouble = ErrorCode::none;  // as the log was told
     TimerId retry = TimerId::none;

@@ -100,6 +100,7 @@ class ReplicaTest : public ::testing::Test, protected InSyncWatch {
                                .current_leader_epoch = epoch,
                                .from = step->next,
                                .last_fetched_epoch = step->last_epoch,
+                               .log_start = at(follower).log_start(),
                                .bytes_max = 1 << 20};
     const ReadContext context{
         .bytes_max = 1 << 20, .at_least_one = true, .replica = follower, .replica_epoch = 9};
@@ -355,6 +356,57 @@ TEST_F(ReplicaTest, AnUncleanElectionOfWhoKnowsNothingTellsFromWhere) {
   ASSERT_TRUE(run(at(3).lead(std::move(unclean))));
   EXPECT_EQ(log.fields.back(), "partition=topic-3 from=1 ");
   EXPECT_EQ(lost.value(), 0U);
+}
+
+// DeleteRecords: what a leader has removed is not gone while a follower could bring it back.
+TEST_F(ReplicaTest, RecordsAreGoneWhenNoReplicaInSyncHasThem) {
+  lead(1, 1, {1, 2});
+  follow(2, 1);
+  follow(3, 1);
+  for (const auto* value : {"a", "b", "c"}) produce(1, value, 1);
+  settle(1);
+  const auto trimmed = run(at(1).trim({.partition = 3, .before = {2}}));
+  ASSERT_TRUE(trimmed);
+  ASSERT_EQ(trimmed->log_start, Offset{2});
+  auto waiting = Arriving<PartitionTrimmed>::start(environment.shard(),
+                                                   at(1).trimmed_everywhere({2}, seconds(5)));
+  environment.run();
+  EXPECT_FALSE(waiting.arrived());
+  pull(2, 1);
+  environment.run();
+  EXPECT_FALSE(waiting.arrived()) << "it has been told, and nobody knows that it has heard it";
+  pull(2, 1);
+  environment.run();
+  EXPECT_EQ(waiting.value().error, ErrorCode::none) << "broker 3 is not in sync";
+  EXPECT_EQ(waiting.value().log_start, Offset{2});
+  EXPECT_EQ(at(2).log_start(), Offset{2});
+}
+
+TEST_F(ReplicaTest, WhoWaitsForRecordsToBeGoneIsAnsweredWhenAnotherLeads) {
+  lead(1, 1, {1, 2});
+  follow(2, 1);
+  produce(1, "a", 1);
+  settle(1);
+  ASSERT_TRUE(run(at(1).trim({.partition = 3})));
+  auto waiting = Arriving<PartitionTrimmed>::start(environment.shard(),
+                                                   at(1).trimmed_everywhere({1}, seconds(5)));
+  environment.run();
+  follow(1, 2);
+  environment.run();
+  EXPECT_EQ(waiting.value().error, ErrorCode::not_leader_or_follower);
+}
+
+TEST_F(ReplicaTest, WhoDoesNotHearOfATrimIsWaitedForInVain) {
+  lead(1, 1, {1, 2});
+  follow(2, 1);
+  produce(1, "a", 1);
+  settle(1);
+  ASSERT_TRUE(run(at(1).trim({.partition = 3})));
+  auto waiting = Arriving<PartitionTrimmed>::start(environment.shard(),
+                                                   at(1).trimmed_everywhere({1}, seconds(5)));
+  environment.advance(seconds(6));
+  EXPECT_EQ(waiting.value().error, ErrorCode::request_timed_out);
+  EXPECT_EQ(waiting.value().log_start, Offset{0});
 }
 
 // Three leaders in turn, each of which wrote what nobody else got.

@@ -92,6 +92,25 @@ TEST_F(ReplicasTest, ALeaderThatIsDownIsTriedAgainWithOneLineInTheLog) {
   EXPECT_LE(told, 2U) << "one for each shard";
 }
 
+TEST_F(ReplicasTest, WhatIsTrimmedIsGoneEverywhereSoon) {
+  tell();
+  ASSERT_EQ(produce(1, 0, "a")->error, ErrorCode::none);
+  ASSERT_EQ(produce(1, 0, "b")->error, ErrorCode::none);
+  const auto from = world_.now();
+  auto& shard = node(1).partitions->owner_of("orders", 0);
+  auto body = [partition = node(1).partition(0)]() -> Task<PartitionTrimmed> {
+    const PartitionTrim wanted{.partition = 0, .before = {1}};
+    MR_CO_TRY(const auto trimmed, co_await partition->trim(wanted));
+    co_return co_await partition->trimmed_everywhere(trimmed.log_start, seconds(10));
+  };
+  const auto trimmed = world_.run(shard.shard(), body);
+  ASSERT_TRUE(trimmed);
+  EXPECT_EQ(trimmed->error, ErrorCode::none);
+  EXPECT_EQ(trimmed->log_start, Offset{1});
+  EXPECT_LT(world_.now() - from, seconds(2)) << "two polls of half a second";
+  for (const std::int32_t id : {2, 3}) EXPECT_EQ(node(id).partition(0)->log_start(), Offset{1});
+}
+
 TEST_F(ReplicasTest, WhatIsStoppedAndErasedIsGone) {
   tell();
   ASSERT_EQ(produce(1, 0, "a")->error, ErrorCode::none);
