@@ -248,12 +248,14 @@ SLEEPS = re.compile(
     r"\bsleep_(for|until)\s*\(|\bu?sleep\s*\(\s*\d+\s*\)|\bnanosleep\s*\(|(?<!\w)::sleep\s*\("
     r"|\b(time|asyncio)\.sleep\s*\(|^\s*sleep\s+[\d$]|[;&|]\s*sleep\s+[\d$]"
 )
-# Where time is the subject: a pace to send at, an idle broker, members that stay for a while.
+# Where time is the subject: a pace to send at, an idle broker, members that stay for a while, links
+# that are late.
 MEASURES_TIME = (
     "tests/bench/load/end_to_end.cc",
     "tests/bench/load/group_heartbeats.cc",
     "tests/bench/figures/cases.py",
     "tests/clients/harness/churn.py",
+    "tests/cluster/parts/proxy.py",
 )
 
 

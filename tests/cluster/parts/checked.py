@@ -15,12 +15,21 @@ class Checked:
     """Use as a context manager around what is done to the cluster; `verdict()` inside it, once the
     cluster is as it shall be, checks everything that was seen."""
 
-    def __init__(self, cluster: Cluster, topic: str, *, replicas: int = 3, is_made: bool = False):
+    def __init__(
+        self,
+        cluster: Cluster,
+        topic: str,
+        *,
+        replicas: int = 3,
+        partitions: int = PARTITIONS,
+        is_made: bool = False,
+    ):
         self.cluster = cluster
         self.topic = topic
+        self.partitions = partitions
         self.history = History()
         if not is_made:
-            cluster.create(topic, PARTITIONS, replicas)
+            cluster.create(topic, partitions, replicas)
         self.load = Load(cluster.addresses, topic, self.history)
         self._running = ExitStack()
 
@@ -28,7 +37,7 @@ class Checked:
         self._running.enter_context(self.load)
         self._readers = [
             self._running.enter_context(
-                Reader(name, self.cluster.addresses, self.topic, PARTITIONS, self.history)
+                Reader(name, self.cluster.addresses, self.topic, self.partitions, self.history)
             )
             for name in READERS
         ]
@@ -47,7 +56,7 @@ class Checked:
         self._running.close()
         errors = [error for reader in self._readers for error in reader.errors]
         assert not errors, errors[:SHOWN_MAX]
-        self.history.log = read_log(self.cluster.addresses, self.topic, PARTITIONS)
+        self.history.log = read_log(self.cluster.addresses, self.topic, self.partitions)
         found = violations(self.history)
         assert not found, f"{len(found)} violations: {found[:SHOWN_MAX]}"
         assert len(self.history.acknowledged) == len(self.history.sent)

@@ -1,8 +1,9 @@
 """A cluster as processes on this machine: brokers of Millrace and one ZooKeeper, or an ensemble."""
 
+import shutil
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import confluent_kafka as ck
@@ -34,8 +35,10 @@ class ClusterBroker(Millrace):
                 "coordination.connect": zookeeper,
                 "coordination.session-timeout": options.session_ms,
                 **options.settings,
+                **options.own.get(id, {}),
             },
         )
+        self.address = self.settings.get("transport.kafka.listen", self.address)
 
     def start(self) -> "ClusterBroker":
         ready = self.count_ready()
@@ -51,6 +54,11 @@ class ClusterBroker(Millrace):
     def running(self) -> bool:
         return self.process is not None
 
+    def wipe(self) -> None:
+        """Its disk is empty. Not while it runs."""
+        assert self.process is None
+        shutil.rmtree(self.folder / "data")
+
     def pause(self) -> None:
         self.process.send_signal(signal.SIGSTOP)
 
@@ -64,6 +72,7 @@ class Options:
     settings: dict[str, object]
     racks: tuple[str, ...]
     session_ms: int
+    own: dict[int, dict[str, object]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,7 @@ class PartitionState:
 
 class Cluster:
     """Brokers are numbered from 1. `defaults` are Kafka's settings, `settings` Millrace's options, of
-    every broker."""
+    every broker; `own` those of one, by its number."""
 
     def __init__(
         self,
@@ -84,6 +93,7 @@ class Cluster:
         *,
         defaults: dict[str, object] | None = None,
         settings: dict[str, object] | None = None,
+        own: dict[int, dict[str, object]] | None = None,
         racks: tuple[str, ...] = ("",),
         session_ms: int = SESSION_MS,
         zookeepers: int = 1,
@@ -102,6 +112,7 @@ class Cluster:
             settings or {},
             racks,
             session_ms,
+            own or {},
         )
         self.size = brokers
         self.zookeepers_wanted = zookeepers
@@ -111,19 +122,26 @@ class Cluster:
     # ---- processes ----
 
     def start(self) -> "Cluster":
-        if self.zookeepers_wanted == 1:
-            self.zookeepers = [ZooKeeper(self.folder / "zookeeper").start()]
-        else:
-            self.zookeepers = ensemble(self.folder, self.zookeepers_wanted)
+        self.zookeepers = self.start_zookeepers()
         for _ in range(self.size):
             self.add()
         self.wait_for_brokers(self.size)
         return self
 
+    def start_zookeepers(self) -> list[ZooKeeper]:
+        if self.zookeepers_wanted == 1:
+            return [ZooKeeper(self.folder / "zookeeper").start()]
+        return ensemble(self.folder, self.zookeepers_wanted)
+
+    @property
+    def connect(self) -> str:
+        """What brokers are told of ZooKeeper."""
+        return ",".join(one.address for one in self.zookeepers) + "/millrace"
+
     def make(self, id: int, folder: str | None = None) -> ClusterBroker:
         """A broker that is not started, of this cluster or of another one's folder."""
-        connect = ",".join(one.address for one in self.zookeepers) + "/millrace"
-        return ClusterBroker(self.folder / (folder or f"broker-{id}"), id, connect, self.options)
+        path = self.folder / (folder or f"broker-{id}")
+        return ClusterBroker(path, id, self.connect, self.options)
 
     def add(self) -> ClusterBroker:
         """One more, started."""

@@ -15,15 +15,29 @@ MESSAGE_SECONDS_MAX = 120
 IN_FLIGHT_MAX = 2000
 WAIT_SECONDS_MAX = 90
 READ_SECONDS_MAX = 30
+STOP_SECONDS_MAX = 5
+GIVES_UP = (ck.KafkaException, SystemError)
+"""An idempotent producer that finds a gap; raised through a callback, it is a SystemError."""
 
 
 class Load:
     """Numbered messages of a few keys, about a thousand in a second, from a thread of its own.
     Use as a context manager; `finish()` ends it with everything answered."""
 
-    def __init__(self, addresses: str, topic: str, history: History, *, acks: str = "all"):
+    def __init__(
+        self,
+        addresses: str,
+        topic: str,
+        history: History,
+        *,
+        acks: str = "all",
+        first: int = 0,
+        batch: int = 0,
+    ):
         self.topic = topic
         self.history = history
+        self.first = first
+        """The number of the first message. `batch`: so many in one at most; 0 is the client's choice."""
         self.errors: list[str] = []
         """Of messages that the client gave up."""
         self.acknowledged_at: list[float] = []
@@ -39,6 +53,7 @@ class Load:
                 "queue.buffering.max.messages": IN_FLIGHT_MAX,
                 "message.timeout.ms": MESSAGE_SECONDS_MAX * 1000,
                 "log_level": 0,
+                **({"batch.num.messages": batch} if batch else {}),
             }
         )
         self._thread = threading.Thread(target=self._run, name="load")
@@ -68,6 +83,21 @@ class Load:
         left = self._producer.flush(MESSAGE_SECONDS_MAX)
         assert left == 0 and not self.errors, f"{left} not answered; {self.errors[:3]}"
 
+    def stop(self) -> list[str]:
+        """As finish(), whatever has become of it; what went wrong."""
+        self._ending.set()
+        self._thread.join()
+        try:
+            left = self._producer.flush(STOP_SECONDS_MAX)
+        except GIVES_UP as fatal:
+            return [*self.errors, str(fatal)]
+        return self.errors + ([f"{left} messages were not answered"] if left else [])
+
+    def last_acknowledged(self) -> float:
+        """When, as time.monotonic() counts."""
+        with self._news:
+            return self.acknowledged_at[-1]
+
     def longest_gap(self) -> float:
         """The longest time, in seconds, in which nothing was acknowledged."""
         with self._news:
@@ -75,7 +105,7 @@ class Load:
         return max((b - a for a, b in zip(times, times[1:])), default=0.0)
 
     def _run(self) -> None:
-        number = 0
+        number = self.first
         while not self._ending.is_set():
             for _ in range(BURST):
                 key = f"key-{number % KEYS}"
@@ -90,7 +120,11 @@ class Load:
                     return
                 self.history.sent.append(Sent(number, key))
                 number += 1
-            self._producer.poll(0)
+            try:
+                self._producer.poll(0)
+            except GIVES_UP as fatal:
+                self._fail(str(fatal))
+                return
             self._ending.wait(PAUSE_SECONDS)
 
     def _fail(self, text: str) -> None:

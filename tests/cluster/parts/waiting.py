@@ -17,3 +17,8 @@ def until(condition: Callable[[], T], seconds: float, what: str) -> T:
         assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
         _never.wait(LOOK_SECONDS)  # the pause between two looks
     return found
+
+
+def pass_time(seconds: float) -> None:
+    """A fault lasts so long: there is nothing to wait for."""
+    _never.wait(seconds)

@@ -1,0 +1,114 @@
+"""Disks that are slow or full, under the checked load."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from parts.checked import Checked
+from parts.waiting import pass_time, until
+
+DISK_BYTES = 64 << 20
+BLOCK = bytes(1 << 20)
+SLOW_MICROSECONDS = 30_000
+CHANGES = "pwrite64,pwritev,pwritev2,fsync,fdatasync,ftruncate"
+FAULT_SECONDS = 5
+LAG_MS = 3000
+
+
+@pytest.fixture
+def disks(tmp_path):
+    """A small disk for each of three brokers: `own` of a cluster, and where each is mounted."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    folders = {id: tmp_path / f"disk-{id}" for id in (1, 2, 3)}
+    mounted: list[Path] = []
+    try:
+        for folder in folders.values():
+            folder.mkdir()
+            size = f"size={DISK_BYTES}"
+            subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", folder], check=True)
+            mounted.append(folder)
+        yield folders
+    finally:
+        for folder in mounted:
+            subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@pytest.fixture
+def cluster(make_cluster, disks):
+    return make_cluster(
+        own={id: {"broker.data": folder / "data"} for id, folder in disks.items()},
+        defaults={"replica.lag.time.max.ms": LAG_MS, "log.segment.bytes": 4 << 20},
+    )
+
+
+def fill(disk: Path) -> Path:
+    """To the last byte, by somebody else's file."""
+    path = disk / "of-somebody-else"
+    with path.open("wb", buffering=0) as file:
+        try:
+            while file.write(BLOCK):
+                pass
+        except OSError:
+            pass
+    return path
+
+
+def test_the_disk_of_a_leader_is_full(cluster, topic, disks):
+    """What it leads waits, for it does not give its leadership away; then all goes on."""
+    with Checked(cluster, topic) as checked:
+        filled = fill(disks[cluster.leader(topic)])
+        pass_time(FAULT_SECONDS)
+        filled.unlink()
+        checked.goes_on()
+        cluster.wait_until_healed(topic)
+        checked.verdict()
+    cluster.end()
+
+
+def test_the_disk_of_a_follower_is_full(cluster, topic, disks):
+    """The others go on without it, and it comes back by itself."""
+    with Checked(cluster, topic, partitions=1) as checked:
+        full = cluster.follower(topic)
+        filled = fill(disks[full])
+        cluster.wait_for_in_sync(topic, 0, 2)
+        assert full not in cluster.states(topic)[0].in_sync
+        checked.goes_on()
+        filled.unlink()
+        cluster.wait_until_healed(topic)
+        checked.verdict()
+    cluster.end()
+
+
+@pytest.fixture
+def slowed(tmp_path):
+    """Every change of the disk by a broker takes 30 ms more, from the call on."""
+    tracers: list[subprocess.Popen] = []
+
+    def slow(broker) -> None:
+        words = ["strace", "-f", "-qq", "-o", tmp_path / "strace.log", "-p", broker.process.pid]
+        words += ["-e", f"trace={CHANGES}", "-e", f"inject={CHANGES}:delay_enter={SLOW_MICROSECONDS}"]
+        tracers.append(subprocess.Popen(list(map(str, words))))
+        log = tmp_path / "strace.log"
+        until(lambda: log.exists() and log.stat().st_size > 0, 30, "strace has begun")
+
+    yield slow
+    for tracer in tracers:
+        tracer.terminate()
+        tracer.wait()
+
+
+@pytest.mark.parametrize("who", ["leader", pytest.param("follower", marks=pytest.mark.slow)])
+def test_a_disk_is_slow(make_cluster, topic, slowed, who):
+    """All becomes slower, and nothing else: the broker keeps its session meanwhile."""
+    cluster = make_cluster()
+    with Checked(cluster, topic) as checked:
+        id = cluster.leader(topic) if who == "leader" else cluster.follower(topic)
+        slowed(cluster.brokers[id])
+        checked.goes_on(100)
+        pass_time(FAULT_SECONDS)
+        checked.goes_on(100)
+        assert "the session is over" not in cluster.brokers[id].log_text()
+        checked.verdict()
