@@ -63,6 +63,8 @@ class ClusterState {
   /// Names of topics that this broker keeps its own state in, beside those that Kafka has; what
   /// ends in a dot stands for all names that are this and one word more.
   std::set<std::string, std::less<>> own_topics;
+  /// Topics of which a key is damaged: they are left out of all, and left alone.
+  std::set<std::string, std::less<>> unreadable;
   /// Settings of brokers changed while they run, by broker id or all_brokers_key.
   std::map<std::string, std::map<std::string, std::string>, std::less<>> broker_configs;
 

@@ -89,7 +89,13 @@ Task<> ControllerTerm::load() {
   MR_CO_TRY(const auto cluster, co_await writes_.get(std::string(znodes::cluster_id)));
   MR_CO_TRY(state_.cluster_id, znodes::decode_cluster_id(cluster.value));
   MR_CO_CHECK(co_await read_broker_configs());
-  MR_CO_TRY(auto topics, co_await read_topics(writes_));
+  std::vector<UnreadableTopic> unreadable;
+  MR_CO_TRY(auto topics, co_await read_topics(writes_, &unreadable));
+  for (const auto& [name, why] : unreadable) {
+    parts_.log.error("a topic is left out, for what is stored of it cannot be read; mend the key",
+                     {{"topic", name}, {"error", to_string(why)}});
+    state_.unreadable.insert(name);
+  }
   for (auto& topic : topics) {
     for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
       if (!is_reassigning(topic.partitions[at])) continue;
@@ -115,7 +121,7 @@ Task<> ControllerTerm::read_broker_configs() {
     const auto node = co_await writes_.get(key);
     if (!node && node.error().code == Errc::not_found) continue;
     if (!node) co_return node.error();
-    MR_CO_TRY(auto configs, znodes::decode_configs(key, node->value));
+    auto configs = readable_configs(key, node->value, parts_.log);
     state_.broker_configs.insert_or_assign(broker, std::move(configs));
   }
   co_return {};
@@ -277,20 +283,42 @@ Task<> ControllerTerm::take_config(std::string mark) {
 
 // ---- preferred leaders ----
 
+// To brokers that do not lead more of the partitions they are preferred for than is put up with.
+std::vector<ControllerTerm::PartitionChange> ControllerTerm::moves_back(
+    std::int64_t percentage) const {
+  struct Preferred {
+    std::size_t partitions = 0;
+    std::size_t led_elsewhere = 0;
+  };
+  std::map<std::int32_t, Preferred> brokers;
+  std::vector<PartitionChange> moves;
+  for (const auto& [name, topic] : state_.topics) {
+    for (std::size_t at = 0; at < topic->partitions.size(); ++at) {
+      const auto& state = topic->partitions[at];
+      if (state.replicas.empty()) continue;
+      auto& broker = brokers[state.replicas.front()];
+      ++broker.partitions;
+      if (state.leader != state.replicas.front()) ++broker.led_elsewhere;
+      const TopicPartition id{name, static_cast<std::int32_t>(at)};
+      auto elected = elect_preferred(state, usable_for(id));
+      if (elected) moves.push_back({name, id.partition, *std::move(elected)});
+    }
+  }
+  std::erase_if(moves, [&](const PartitionChange& move) {
+    const auto& broker = brokers[move.state.leader];
+    return broker.led_elsewhere * 100 <=
+           static_cast<std::size_t>(std::max<std::int64_t>(percentage, 0)) * broker.partitions;
+  });
+  return moves;
+}
+
 Task<> ControllerTerm::rebalance() {
   while (true) {
     const std::chrono::seconds interval(number("leader.imbalance.check.interval.seconds", 300));
     MR_CO_CHECK(co_await sleep(interval));
     if (setting({}, "auto.leader.rebalance.enable", "true") != "true") continue;
     MR_CO_TRY(const auto held, co_await turn());
-    std::vector<PartitionChange> moves;
-    for (const auto& [name, topic] : state_.topics) {
-      for (std::size_t at = 0; at < topic->partitions.size(); ++at) {
-        const TopicPartition id{name, static_cast<std::int32_t>(at)};
-        auto elected = elect_preferred(topic->partitions[at], usable_for(id));
-        if (elected) moves.push_back({name, id.partition, *std::move(elected)});
-      }
-    }
+    auto moves = moves_back(number("leader.imbalance.per.broker.percentage", 10));
     if (moves.empty()) continue;
     parts_.log.info("leaders move back to their preferred brokers", {{"partitions", moves.size()}});
     MR_CO_CHECK(co_await write(std::move(moves)));

@@ -114,6 +114,7 @@ class ControllerTerm final : UpdateListener {
   Task<> watch_configs();
   Task<> take_config(std::string mark);
   Task<> rebalance();
+  std::vector<PartitionChange> moves_back(std::int64_t percentage) const;
   std::string setting(const TopicState& topic, const std::string& name,
                       const std::string& fallback) const;
   std::int64_t number(const std::string& name, std::int64_t fallback) const;
@@ -167,6 +168,7 @@ class ControllerTerm final : UpdateListener {
                         std::size_t stuck) const;
 
   // controller_topics.cc
+  Error not_written(const Error& error);
   Task<> finish_erasing(std::string name);
   void begin_erasing(std::shared_ptr<const TopicState> topic);
 

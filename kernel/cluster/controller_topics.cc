@@ -8,12 +8,21 @@
 
 namespace millrace::kernel {
 
+// A commit is all or nothing, and what comes before a topic's own key is nothing without it: where
+// the disk is full, say, all is as it was, and the term goes on.
+Error ControllerTerm::not_written(const Error& error) {
+  if (error.code == Errc::io) {
+    parts_.log.error("the cluster's metadata could not be written; nothing has changed",
+                     {{"error", to_string(error)}});
+  } else {
+    resign(error);
+  }
+  return error;
+}
+
 Task<UpdateSender::Moment> ControllerTerm::add_topic(TopicState topic) {
   auto versions = co_await write_topic(writes_, topic, epoch_);
-  if (!versions) {
-    resign(versions.error());
-    co_return versions.error();
-  }
+  if (!versions) co_return not_written(versions.error());
   for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
     topic.partitions[at].partition_epoch = static_cast<std::int32_t>((*versions)[at]);
   }
@@ -27,10 +36,7 @@ Task<UpdateSender::Moment> ControllerTerm::add_topic(TopicState topic) {
 Task<UpdateSender::Moment> ControllerTerm::grow_topic(TopicState topic) {
   const auto first = state_.find(std::string_view(topic.name))->partitions.size();
   auto versions = co_await write_growth(writes_, topic, static_cast<std::int32_t>(first), epoch_);
-  if (!versions) {
-    resign(versions.error());
-    co_return versions.error();
-  }
+  if (!versions) co_return not_written(versions.error());
   for (std::size_t at = first; at < topic.partitions.size(); ++at) {
     topic.partitions[at].partition_epoch = static_cast<std::int32_t>((*versions)[at - first]);
   }
@@ -65,10 +71,7 @@ Task<UpdateSender::Moment> ControllerTerm::erase_topic(std::string name) {
   std::vector<Write> marks;
   marks.push_back({.key = znodes::delete_topic(name), .value = ""});
   auto marked = co_await writes_.commit(std::move(marks));
-  if (!marked) {
-    resign(marked.error());
-    co_return marked.error();
-  }
+  if (!marked) co_return not_written(marked.error());
   state_.remove(name);
   begin_erasing(topic);
   sender_.changed();

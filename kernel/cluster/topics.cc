@@ -47,6 +47,10 @@ std::optional<TopicRefusal> check_new_name(const std::string& name, const Cluste
   if (cluster.find(name)) {
     return TopicRefusal{ErrorCode::topic_already_exists, "Topic '" + name + "' already exists."};
   }
+  if (cluster.unreadable.contains(name)) {
+    return TopicRefusal{ErrorCode::topic_already_exists,
+                        "Topic '" + name + "' exists, and what is stored of it cannot be read."};
+  }
   const auto folded = collision_name(name);
   for (const auto& [other, state] : cluster.topics) {
     if (collision_name(other) == folded) {
@@ -245,9 +249,33 @@ Task<TopicState> read_states(Coordination& coordination, TopicState topic, std::
     auto& partition = topic.partitions[at];
     first_failure =
         state ? znodes::decode_partition_state(state->value, partition) : Result<>(state.error());
+    if (state && !first_failure) {
+      const auto key = znodes::partition_state(topic.name, static_cast<std::int32_t>(at));
+      first_failure = Error{first_failure.error().code, key + ": " + first_failure.error().detail};
+    }
     if (state) partition.partition_epoch = static_cast<std::int32_t>(state->version);
   }
   if (!first_failure) co_return first_failure.error();
+  co_return std::move(topic);
+}
+
+Task<TopicState> read_topic(Coordination& coordination, std::string name, std::string value) {
+  MR_CO_TRY(auto topic, znodes::decode_topic(name, value));
+  for (std::size_t at = 0; at < topic.partitions.size(); at += reads_at_once) {
+    auto reading = read_states(coordination, std::move(topic), at);
+    auto read = co_await std::move(reading);
+    if (!read && read.error().code == Errc::not_found) {
+      co_return Error{Errc::corrupt, "a partition's state is missing: " + read.error().detail};
+    }
+    if (!read) co_return read.error();
+    topic = *std::move(read);
+  }
+  auto config = co_await coordination.get(znodes::topic_config(name));
+  if (config) {
+    MR_CO_TRY(topic.configs, znodes::decode_configs(znodes::topic_config(name), config->value));
+  } else if (config.error().code != Errc::not_found) {
+    co_return config.error();
+  }
   co_return std::move(topic);
 }
 
@@ -309,28 +337,34 @@ Task<std::vector<Version>> commit_in_parts(Coordination& coordination, std::vect
   co_return std::move(versions);
 }
 
-Task<std::vector<TopicState>> read_topics(Coordination& coordination) {
+Task<std::vector<TopicState>> read_topics(Coordination& coordination,
+                                          std::vector<UnreadableTopic>* unreadable) {
   std::vector<TopicState> topics;
   MR_CO_TRY(const auto names, co_await coordination.list(std::string(znodes::topics)));
   for (const auto& name : names) {
-    const auto node = co_await coordination.get(znodes::topic(name));
+    auto node = co_await coordination.get(znodes::topic(name));
     // States of a topic whose making did not come to its end, or something that is nobody's.
     if (!node && node.error().code == Errc::not_found) continue;
     if (!node) co_return node.error();
-    MR_CO_TRY(auto topic, znodes::decode_topic(name, node->value));
-    for (std::size_t at = 0; at < topic.partitions.size(); at += reads_at_once) {
-      auto reading = read_states(coordination, std::move(topic), at);
-      MR_CO_TRY(topic, co_await std::move(reading));
+    auto topic = co_await read_topic(coordination, name, std::move(node->value));
+    if (topic) {
+      topics.push_back(*std::move(topic));
+    } else if (topic.error().code == Errc::corrupt && unreadable) {
+      unreadable->push_back({name, topic.error()});
+    } else {
+      co_return topic.error();
     }
-    auto config = co_await coordination.get(znodes::topic_config(name));
-    if (config) {
-      MR_CO_TRY(topic.configs, znodes::decode_configs(znodes::topic_config(name), config->value));
-    } else if (config.error().code != Errc::not_found) {
-      co_return config.error();
-    }
-    topics.push_back(std::move(topic));
   }
   co_return topics;
+}
+
+std::map<std::string, std::string> readable_configs(const std::string& key, std::string_view value,
+                                                    const Log& log) {
+  auto configs = znodes::decode_configs(key, value);
+  if (configs) return *std::move(configs);
+  log.error("stored settings cannot be read; what they would change stays as it is",
+            {{"key", key}, {"error", to_string(configs.error())}});
+  return {};
 }
 
 Planned plan_topic(const NewTopic& wanted, const ClusterState& cluster,

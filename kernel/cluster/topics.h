@@ -11,6 +11,7 @@
 #include <millrace/admin.h>
 #include <millrace/coordination.h>
 #include <millrace/environment.h>
+#include <millrace/observe.h>
 
 #include "kernel/cluster/cluster_state.h"
 
@@ -28,9 +29,21 @@ struct TopicRefusal {
 /// Letters, digits, '.', '_' and '-', at most 249 of them, not "." or "..".
 std::optional<TopicRefusal> check_topic_name(std::string_view name);
 
-/// Reads all topics below /brokers/topics. A topic whose keys cannot be read is an error that names
-/// the key: nothing is dropped because metadata is damaged.  [control thread]
-Task<std::vector<TopicState>> read_topics(Coordination& coordination);
+/// A topic that is there and of which a key is not what it should be.
+struct UnreadableTopic {
+  std::string name;
+  Error why;  ///< names the key
+};
+
+/// Reads all topics below /brokers/topics. Those whose keys are damaged are put in `unreadable`,
+/// for who goes on without them; where there is none of that, the first is the error. [control
+/// thread]
+Task<std::vector<TopicState>> read_topics(Coordination& coordination,
+                                          std::vector<UnreadableTopic>* unreadable = nullptr);
+
+/// Settings as stored under `key`; none, and a line in the log, where that cannot be read.
+std::map<std::string, std::string> readable_configs(const std::string& key, std::string_view value,
+                                                    const Log& log);
 
 /// What a new topic would look like, or why it may not be made. Checks the name, that it is free,
 /// and its settings; takes defaults from `defaults` ("num.partitions",

@@ -1,6 +1,7 @@
 """A disk that fills up: producers are told to try again, readers and deletions go on, writing
 resumes by itself. R11 is a number of the list of scenarios."""
 
+import errno
 import os
 import subprocess
 import time
@@ -8,6 +9,7 @@ import time
 import pytest
 
 from harness.broker import Millrace
+from harness.client import ClientError
 from harness.confluent import Confluent
 from harness.records import Record
 from harness.wire import RawConnection
@@ -105,6 +107,28 @@ def test_deleting_records_makes_room(broker, batch):
     assert client.trim("orders", 0, taken - 10) == taken - 10
     wait_until_taken(broker, "others", batch)
     assert client.bounds("orders", 0) == (taken - 10, taken + 1)
+
+
+def test_a_topic_that_cannot_be_made_says_why_and_the_controller_stays(broker, batch, small_disk):
+    """Nothing is left on the disk, also not what is kept for what goes on."""
+    fill(broker, "orders", batch)
+    filler = small_disk / "filler"
+    with filler.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError as error:
+            assert error.errno == errno.ENOSPC
+    assert free_bytes(small_disk) == 0
+    client = Confluent(broker.address)
+    with pytest.raises(ClientError) as refusal:
+        client.create_topic("more", 1)
+    assert refusal.value.code == KAFKA_STORAGE_ERROR
+    assert "not the controller any more" not in broker.log_text()
+    filler.unlink()
+    client.create_topic("more", 1)
+    client.delete_topic("orders")
+    wait_until_taken(broker, "more", batch)
 
 
 def test_R11_a_restart_after_the_disk_was_full_serves_again(broker, batch):

@@ -10,6 +10,7 @@ import pytest
 
 from harness.broker import Millrace
 from harness.tool import Tool
+from harness.tool import run as run_tool
 from harness.zookeeper import ZooKeeper, ensemble
 
 pytestmark = pytest.mark.millrace
@@ -200,14 +201,32 @@ def test_the_data_of_another_cluster_is_refused(zookeeper, make):
     assert sorted(values(one, "t").split()) == ["a", "b", "c"]
 
 
-def test_a_damaged_znode_is_named(zookeeper, make):
+def test_a_topic_with_a_damaged_znode_is_named_and_left_out(zookeeper, make):
     broker = make(zookeeper.address, "/damaged").start()
     use(broker, "t")
+    use(broker, "u")
     assert broker.stop()[0] == 0
+    said = zookeeper.run("get /damaged/brokers/topics/t")
+    sound = next(line for line in said.splitlines() if line.startswith("{"))
     zookeeper.run("set /damaged/brokers/topics/t garbage")
+    broker.start()
+    broker.wait_for_log_line("a topic is left out", "/brokers/topics/t", "garbage")
+    assert sorted(values(broker, "u").split()) == ["a", "b", "c"]
+    refused_one = run_tool("--bootstrap", broker.address, "topic", "create", "t", "--partitions", 1)
+    assert refused_one.code != 0 and "cannot be read" in refused_one.errors
+    assert broker.stop()[0] == 0
+    zookeeper.run(f"set /damaged/brokers/topics/t {sound}")
+    broker.start()
+    assert sorted(values(broker, "t").split()) == ["a", "b", "c"], "nothing was removed"
+
+
+def test_a_cluster_whose_id_is_damaged_is_named(zookeeper, make):
+    broker = make(zookeeper.address, "/no-id").start()
+    assert broker.stop()[0] == 0
+    zookeeper.run("set /no-id/cluster/id garbage")
     code, said = refused(broker)
     assert code == BAD_DATA, said
-    assert "/brokers/topics/t" in said and "garbage" in said
+    assert "/cluster/id" in said and "garbage" in said
 
 
 def test_a_foreign_znode_does_no_harm(zookeeper, make):

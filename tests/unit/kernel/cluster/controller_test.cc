@@ -284,6 +284,61 @@ TEST_F(ControllerTest, LeadersMoveBackToThePreferredBroker) {
   EXPECT_EQ(stored("orders").leader_epoch, Epoch{2});
 }
 
+// Of twenty partitions that broker 2 should lead, two are led elsewhere: ten of a hundred.
+TEST_F(ControllerTest, LeadersStayWhereNotEnoughOfThemAreAway) {
+  defaults_["leader.imbalance.check.interval.seconds"] = "30";
+  defaults_["cluster.balance.enable"] = "false";
+  auto& first = start(1);
+  start(2);
+  for (int n = 0; n < 18; ++n)
+    add_topic(first, std::string(static_cast<std::size_t>(n) + 10, 'x'), {2});
+  const auto shared = add_topic(first, "orders", {2, 1});
+  const auto other = add_topic(first, "other", {2, 1});
+  die(member_of(2));
+  join(member_of(2));
+  world_.run_for(seconds(1));
+  for (const auto& topic : {shared, other}) {
+    const auto now = *told(1, topic->name);
+    ASSERT_EQ(now.leader, 1);
+    EXPECT_EQ(change(first, 1,
+                     {.partition = {topic->name, 0},
+                      .topic_id = topic->id,
+                      .leader_epoch = now.leader_epoch,
+                      .partition_epoch = now.partition_epoch,
+                      .in_sync = {1, 2}})
+                  .error,
+              ErrorCode::none);
+  }
+  world_.run_for(seconds(61));
+  EXPECT_EQ(stored("orders").leader, 1);
+
+  ASSERT_TRUE(run(first, [&] {
+    return first.controller->elect_leaders({.type = ElectionType::preferred, .partitions = {}});
+  }));
+  EXPECT_EQ(stored("orders").leader, 2) << "whoever asks for it need not wait";
+}
+
+TEST_F(ControllerTest, LeadersStayWhereTheyAreIfThatIsWanted) {
+  defaults_["leader.imbalance.check.interval.seconds"] = "30";
+  defaults_["auto.leader.rebalance.enable"] = "false";
+  auto& first = start(1);
+  start(2);
+  const auto topic = add_topic(first, "orders", {2, 1});
+  die(member_of(2));
+  join(member_of(2));
+  world_.run_for(seconds(1));
+  EXPECT_EQ(change(first, 1,
+                   {.partition = {"orders", 0},
+                    .topic_id = topic->id,
+                    .leader_epoch = Epoch{1},
+                    .partition_epoch = 1,
+                    .in_sync = {1, 2}})
+                .error,
+            ErrorCode::none);
+  world_.run_for(seconds(61));
+  EXPECT_EQ(stored("orders").leader, 1);
+}
+
 TEST_F(ControllerTest, ChangedSettingsReachEveryBroker) {
   auto& first = start(1);
   auto& second = start(2);

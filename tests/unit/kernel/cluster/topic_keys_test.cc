@@ -97,6 +97,41 @@ TEST_P(TopicKeysTest, DamageIsNamedAndNothingIsDropped) {
   EXPECT_THAT(topics.error().detail, ::testing::HasSubstr("/brokers/topics/orders"));
 }
 
+TEST_P(TopicKeysTest, OthersAreReadWithoutTheDamaged) {
+  for (const auto* name : {"broken", "orders", "torn", "unset"}) {
+    auto one = topic(GetParam());
+    one.name = name;
+    ASSERT_TRUE(write(one));
+  }
+  ASSERT_TRUE(commit({.key = znodes::topic("broken"), .value = "garbage"}));
+  ASSERT_TRUE(commit({.key = znodes::partition_state("torn", 1), .value = "{}"}));
+  ASSERT_TRUE(commit({.key = znodes::topic_config("unset"), .value = "[1,"}));
+  std::vector<UnreadableTopic> unreadable;
+  const auto topics = run([&] { return read_topics(*coordination_, &unreadable); });
+  ASSERT_TRUE(topics) << to_string(topics.error());
+  ASSERT_EQ(topics->size(), 1);
+  EXPECT_EQ(topics->front().name, "orders");
+  ASSERT_EQ(unreadable.size(), 3);
+  const std::vector<std::string> keys{znodes::topic("broken"), znodes::partition_state("torn", 1),
+                                      znodes::topic_config("unset")};
+  for (std::size_t at = 0; at < keys.size(); ++at) {
+    EXPECT_THAT(unreadable[at].why.detail, ::testing::HasSubstr(keys[at]));
+  }
+}
+
+TEST_P(TopicKeysTest, ATopicOfWhichAStateIsMissingIsDamaged) {
+  ASSERT_TRUE(write(topic(GetParam())));
+  ASSERT_TRUE(run([this] {
+    std::vector<Write> gone;
+    gone.push_back({.key = znodes::partition_state("orders", 2), .value = {}});
+    return coordination_->commit(std::move(gone));
+  }));
+  std::vector<UnreadableTopic> unreadable;
+  ASSERT_TRUE(run([&] { return read_topics(*coordination_, &unreadable); }));
+  ASSERT_EQ(unreadable.size(), 1);
+  EXPECT_EQ(unreadable.front().name, "orders");
+}
+
 // Of 3,000 the keys of the states alone are more than commit_bytes_max.
 INSTANTIATE_TEST_SUITE_P(Sizes, TopicKeysTest, ::testing::Values(3, 3000));
 
