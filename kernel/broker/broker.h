@@ -86,11 +86,11 @@ class KernelBroker final : public Broker {
   /// Removes those whose topic is gone.  [control thread]
   Task<> erase_orphans(std::string family);
 
-  /// See TopicAdmin.  [control thread]
-  void keep_topic(const std::string& topic, std::string why) {
-    topics_.keep(topic, std::move(why));
+  /// See ClusterKeeper.  [control thread]
+  Task<> keep_topic(std::string topic, std::string why) {
+    return cluster_.keep_topic(std::move(topic), std::move(why));
   }
-  void release_topic(const std::string& topic) { topics_.release(topic); }
+  Task<> release_topic(std::string topic) { return cluster_.release_topic(std::move(topic)); }
 
   /// For tests: see Partition::hold_high_watermark.  [control thread]
   Task<> hold_high_watermark(TopicPartition partition, bool held);

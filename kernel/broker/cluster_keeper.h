@@ -42,7 +42,8 @@ class ClusterKeeper final : public UpdateTarget, public InSyncAuthority {
   /// Announces where clients find us, and completes when the controller, which may be we, has told
   /// us of the cluster. From here on shards know it.
   Task<> announce(const std::vector<Endpoint>& endpoints);
-  /// Leaders move to other brokers, for at most `limit`; nothing where there are none.
+  /// Leaders move to other brokers, for at most `limit`, or as long as the settings of a controlled
+  /// shutdown say if that is longer; nothing where there are none.
   Task<> hand_over(Duration limit);
   /// Takes no more updates, is no controller any more, and ends when the last change has.
   Task<> close();
@@ -62,6 +63,13 @@ class ClusterKeeper final : public UpdateTarget, public InSyncAuthority {
   /// By the controller, wherever it is.
   Task<TopicCreated> create_at_controller(NewTopic topic);
 
+  /// The topic is in use by this broker itself: until release_topic(), or the end of our session,
+  /// no controller deletes it. `why` is what is told to whoever tries.
+  Task<> keep_topic(std::string topic, std::string why);
+  Task<> release_topic(std::string topic);
+  /// Why it may not be deleted; "" it may. Of all brokers.
+  Task<std::string> kept_why(std::string topic);
+
   Task<ClusterUpdated> update(BrokerState broker, ClusterUpdate update) override;
   Task<std::vector<InSyncChanged>> change_in_sync(std::vector<InSyncChange> changes) override;
 
@@ -78,9 +86,12 @@ class ClusterKeeper final : public UpdateTarget, public InSyncAuthority {
   Task<> read_state();
   void set_lease(std::unique_ptr<Lease> lease);
   Task<> register_self();
+  std::string kept_key(const std::string& topic) const;
   Task<> feed_clock();
   Task<> keep_membership();
   Task<> rejoin();
+  Task<> try_to_hand_over(std::int64_t tries, Duration pause);
+  Task<LeadersMoved> ask_to_leave();
   Task<> stop_leading();
 
   std::vector<ReplicaOrder> orders_for(const std::vector<TopicPartition>& ours, bool known);
@@ -103,6 +114,7 @@ class ClusterKeeper final : public UpdateTarget, public InSyncAuthority {
   bool joined_ = false;  // a full update has come under this lease
   std::int32_t controller_epoch_ = 0;
   BrokerState self_;
+  std::map<std::string, std::string> kept_;          // topics in use here, and why
   std::map<TopicPartition, ReplicaFailure> failed_;  // could not be opened
   Result<> membership_;                              // why it ended
   Event changed_;

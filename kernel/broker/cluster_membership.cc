@@ -16,7 +16,10 @@ namespace {
 constexpr Duration pause_between_joins = std::chrono::seconds(1);
 constexpr Duration feed_min = std::chrono::milliseconds(50);
 constexpr Duration feed_max = std::chrono::milliseconds(500);
+constexpr std::string_view kept_topics = "/millrace/kept_topics";
 constexpr Duration quiet_start_max = std::chrono::seconds(10);
+constexpr Duration leave_time_max = std::chrono::seconds(10);
+constexpr Duration hand_over_time_max = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -43,7 +46,13 @@ void ClusterKeeper::set_lease(std::unique_ptr<Lease> lease) {
 
 // Without topics that are being deleted: their logs are not opened again.
 Task<> ClusterKeeper::read_state() {
-  MR_CO_TRY(auto topics, co_await read_topics(parts_.coordination));
+  std::vector<UnreadableTopic> unreadable;
+  MR_CO_TRY(auto topics, co_await read_topics(parts_.coordination, &unreadable));
+  for (const auto& [name, why] : unreadable) {
+    parts_.log.error(
+        "a topic is left out, for what is stored of it cannot be read; its logs stay as they are",
+        {{"topic", name}, {"error", to_string(why)}});
+  }
   MR_CO_TRY(const auto marks,
             co_await parts_.coordination.list(std::string(znodes::delete_topics)));
   for (auto& topic : topics) {
@@ -97,7 +106,7 @@ Task<> ClusterKeeper::load_broker_configs() {
   for (const auto& broker : brokers) {
     const auto key = znodes::broker_config(broker);
     MR_CO_TRY(const auto node, co_await parts_.coordination.get(key));
-    MR_CO_TRY(auto configs, znodes::decode_configs(key, node.value));
+    auto configs = readable_configs(key, node.value, parts_.log);
     for (const auto& problem : broker_config_problems(configs)) {
       parts_.log.warning("a stored setting of a broker cannot be used; what is weaker counts",
                          {{"broker", broker}, {"problem", problem.detail}});
@@ -136,6 +145,40 @@ Task<> ClusterKeeper::announce(const std::vector<Endpoint>& endpoints) {
   co_return {};
 }
 
+// ---- topics that are in use here ----
+
+std::string ClusterKeeper::kept_key(const std::string& topic) const {
+  return std::string(kept_topics) + "/" + topic + "/" + std::to_string(config_.id);
+}
+
+Task<> ClusterKeeper::keep_topic(std::string topic, std::string why) {
+  std::vector<Write> writes;
+  writes.push_back({.key = kept_key(topic), .value = why, .ephemeral = true});
+  kept_.insert_or_assign(std::move(topic), std::move(why));
+  MR_CO_CHECK(co_await parts_.coordination.commit(std::move(writes)));
+  co_return {};
+}
+
+Task<> ClusterKeeper::release_topic(std::string topic) {
+  kept_.erase(topic);
+  std::vector<Write> writes;
+  writes.push_back({.key = kept_key(topic), .value = {}});
+  const auto removed = co_await parts_.coordination.commit(std::move(writes));
+  if (!removed && removed.error().code != Errc::not_found) co_return removed.error();
+  co_return {};
+}
+
+Task<std::string> ClusterKeeper::kept_why(std::string topic) {
+  const auto below = std::string(kept_topics) + "/" + topic;
+  MR_CO_TRY(const auto brokers, co_await parts_.coordination.list(below));
+  for (const auto& broker : brokers) {
+    const auto why = co_await parts_.coordination.get(below + "/" + broker);
+    if (why) co_return why->value;
+    if (why.error().code != Errc::not_found) co_return why.error();
+  }
+  co_return std::string();
+}
+
 // Everybody finds us there, and misses us when our session is over.
 Task<> ClusterKeeper::register_self() {
   self_.epoch = lease_->epoch();
@@ -144,6 +187,9 @@ Task<> ClusterKeeper::register_self() {
                     .value = znodes::encode_broker(self_, parts_.environment.clock().wall()),
                     .expected = must_not_exist,
                     .ephemeral = true});
+  for (const auto& [topic, why] : kept_) {
+    writes.push_back({.key = kept_key(topic), .value = why, .ephemeral = true});
+  }
   auto written = co_await parts_.coordination.commit(std::move(writes));
   if (written) co_return {};
   if (written.error().code != Errc::conflict) co_return written.error();
@@ -227,25 +273,51 @@ Task<> ClusterKeeper::stop_leading() {
   co_return {};
 }
 
+Task<LeadersMoved> ClusterKeeper::ask_to_leave() {
+  const auto epoch = broker_epoch();
+  if (controller_.active()) co_return co_await controller_.shut_down(config_.id, epoch);
+  auto call = [this, epoch](Peer& peer) { return peer.shut_down(config_.id, epoch); };
+  auto asking = peers_.ask(PeerLane::topics, controller_address(), leave_time_max, std::move(call));
+  co_return co_await std::move(asking);
+}
+
+// What has no other replica nobody else can lead, and needs no other try.
+Task<> ClusterKeeper::try_to_hand_over(std::int64_t tries, Duration pause) {
+  while (true) {
+    const auto moved = co_await ask_to_leave();
+    Error why{Errc::internal, {}};
+    if (moved && moved->error == ErrorCode::none) {
+      const auto remain = std::ranges::count_if(moved->remaining, [this](const auto& id) {
+        const auto* topic = state_.find(std::string_view(id.topic));
+        const auto at = static_cast<std::size_t>(id.partition);
+        return topic && at < topic->partitions.size() && topic->partitions[at].replicas.size() > 1;
+      });
+      if (remain == 0) co_return {};
+      why.detail = std::to_string(remain) + " partitions that no other broker can lead";
+    } else {
+      why.detail = moved ? std::string(name_of(moved->error)) : to_string(moved.error());
+    }
+    if (--tries <= 0) co_return std::move(why);
+    parts_.log.info("could not let others lead; it is tried again", {{"reason", why.detail}});
+    MR_CO_CHECK(co_await sleep(pause));
+  }
+}
+
 Task<> ClusterKeeper::hand_over(Duration limit) {
   if (!joined_ || lost_ || state_.brokers.size() < 2) co_return {};
   if (config_.default_of("controlled.shutdown.enable", "true") != "true") co_return {};
-  const auto epoch = broker_epoch();
-  auto handing = [](ClusterKeeper& self, std::int64_t ours) -> Task<LeadersMoved> {
-    if (self.controller_.active()) {
-      co_return co_await self.controller_.shut_down(self.config_.id, ours);
-    }
-    auto call = [&self, ours](Peer& peer) { return peer.shut_down(self.config_.id, ours); };
-    auto asking = self.peers_.ask(PeerLane::topics, self.controller_address(),
-                                  std::chrono::seconds(10), call);
-    co_return co_await std::move(asking);
-  };
-  auto bounded = with_deadline(handing(*this, epoch), limit);
-  const auto moved = co_await std::move(bounded);
-  if (moved && moved->error == ErrorCode::none && moved->remaining.empty()) co_return {};
-  parts_.log.warning("the broker stops while it still leads partitions",
-                     {{"reason", moved ? std::to_string(moved->remaining.size()) + " remain"
-                                       : to_string(moved.error())}});
+  const auto tries = config_.number_of("controlled.shutdown.max.retries", 3);
+  const std::chrono::milliseconds pause(
+      config_.number_of("controlled.shutdown.retry.backoff.ms", 500));
+  const auto asked_for = std::min<Duration>(
+      pause * std::min(tries, hand_over_time_max / std::max<Duration>(pause, feed_min)),
+      hand_over_time_max);
+  auto trying = with_deadline(try_to_hand_over(tries, pause), std::max(limit, asked_for));
+  const auto handed = co_await std::move(trying);
+  if (!handed) {
+    parts_.log.warning("the broker stops while it still leads partitions",
+                       {{"reason", handed.error().detail}});
+  }
   co_return {};
 }
 

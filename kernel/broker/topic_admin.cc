@@ -198,10 +198,11 @@ Task<TopicDeleted> TopicAdmin::erase(TopicName name) {
       deleted.error = ErrorCode::topic_deletion_disabled;
       deleted.message = std::move(why);
     };
+    MR_CO_TRY(auto kept_why, co_await cluster_.kept_why(known->name));
     if (config_.default_of("delete.topic.enable", "true") != "true") {
       refuse("delete.topic.enable is false.");
-    } else if (const auto kept = kept_.find(known->name); kept != kept_.end()) {
-      refuse(kept->second);
+    } else if (!kept_why.empty()) {
+      refuse(std::move(kept_why));
     }
     if (deleted.error != ErrorCode::none) co_return std::move(deleted);
     MR_CO_TRY(moment, co_await controller.erase_topic(deleted.topic.name));

@@ -31,13 +31,6 @@ class TopicAdmin {
   /// As create(), by the controller wherever it is.
   Task<TopicCreated> create_anywhere(NewTopic wanted);
 
-  /// The topic is in use by the broker itself: until release() it is not deleted, and whoever tries
-  /// is told why.
-  void keep(const std::string& topic, std::string why) {
-    kept_.insert_or_assign(topic, std::move(why));
-  }
-  void release(const std::string& topic) { kept_.erase(topic); }
-
  private:
   struct Made {
     std::shared_ptr<const TopicState> topic;  // none: refused, or only checked
@@ -51,7 +44,6 @@ class TopicAdmin {
   BrokerParts& parts_;
   const BrokerConfig& config_;
   ClusterKeeper& cluster_;
-  std::map<std::string, std::string> kept_;  // why, by name
   // Of topics without settings of their own; made for settings that are no longer these.
   std::weak_ptr<const std::vector<ConfigEntry>> plain_configs_;
   ConfigMap plain_made_for_;

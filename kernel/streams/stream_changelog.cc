@@ -14,16 +14,6 @@ const Duration admin_limit = std::chrono::seconds(30);
 // A batch of changes is as large as the state that a turn changes.
 constexpr const char* batch_bytes_max = "1073741824";
 
-Task<> keep_on_control(KernelBroker& broker, std::string topic, std::string stream, bool kept) {
-  if (kept) {
-    broker.keep_topic(topic, concat("It keeps the state of the stream ", stream,
-                                    ", which runs; stop the stream first."));
-  } else {
-    broker.release_topic(topic);
-  }
-  co_return {};
-}
-
 }  // namespace
 
 StreamChangelog::StreamChangelog(StreamParts& parts, std::string stream)
@@ -56,7 +46,9 @@ Task<> StreamChangelog::ensure(Session& session, std::optional<std::int32_t> kno
 
 Task<> StreamChangelog::keep(bool kept) {
   auto change = [&broker = parts_.broker, topic = topic_, stream = stream_, kept] {
-    return keep_on_control(broker, topic, stream, kept);
+    if (!kept) return broker.release_topic(topic);
+    return broker.keep_topic(topic, concat("It keeps the state of the stream ", stream,
+                                           ", which runs; stop the stream first."));
   };
   co_return co_await run_on(parts_.environment.control(), std::move(change));
 }

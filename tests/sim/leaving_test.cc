@@ -1,0 +1,65 @@
+// A broker that stops lets others lead first, unless it is told not to, and asks again where that
+// fails.
+#include "two_brokers.h"
+
+namespace millrace::testing {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// The first broker is the controller; which of them leads is the topic's choice.
+class SimLeavingTest : public TwoBrokers {
+ protected:
+  explicit SimLeavingTest(std::vector<std::string> settings = {})
+      : TwoBrokers(std::move(settings)) {
+    for (const std::size_t at : {0, 1}) start(at);
+    create();
+    leader_ = leader(0);
+    EXPECT_LT(leader_, 2U);
+    produce(leader_, 3);
+  }
+  SimBroker& controller() { return *brokers_[0]; }
+
+  std::size_t leader_ = 2;
+};
+
+TEST_F(SimLeavingTest, OthersLeadBeforeItIsGone) {
+  const auto other = 1 - leader_;
+  const auto from = world_.now();
+  ASSERT_TRUE(brokers_[leader_]->stop());
+  EXPECT_LT(world_.now() - from, seconds(1));
+  EXPECT_EQ(leader(other), other);
+  produce(other, 1);
+  EXPECT_TRUE(controller().log().contains("a broker leaves"));
+}
+
+class SimLeavingAtOnceTest : public SimLeavingTest {
+ protected:
+  SimLeavingAtOnceTest() : SimLeavingTest({R"(defaults."controlled.shutdown.enable"=false)"}) {}
+};
+
+TEST_F(SimLeavingAtOnceTest, NobodyIsAsked) {
+  ASSERT_TRUE(brokers_[leader_]->stop());
+  EXPECT_FALSE(controller().log().contains("a broker leaves"));
+}
+
+class SimLeavingInTriesTest : public SimLeavingTest {
+ protected:
+  SimLeavingInTriesTest()
+      : SimLeavingTest({R"(defaults."controlled.shutdown.max.retries"=4)",
+                        R"(defaults."controlled.shutdown.retry.backoff.ms"=2000)"}) {}
+};
+
+// The controller has just died, and is the only one who could lead.
+TEST_F(SimLeavingInTriesTest, ItIsTriedAgainForAsLongAsIsSet) {
+  nodes_[0]->kill();
+  const auto from = world_.now();
+  ASSERT_TRUE(brokers_[1]->stop());
+  EXPECT_TRUE(brokers_[1]->log().contains("could not let others lead; it is tried again"));
+  EXPECT_GE(world_.now() - from, seconds(5));
+  EXPECT_LE(world_.now() - from, seconds(9));
+}
+
+}  // namespace
+}  // namespace millrace::testing
