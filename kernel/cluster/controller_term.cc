@@ -86,6 +86,7 @@ Task<Controller::Turn> ControllerTerm::turn() {
 
 Task<> ControllerTerm::load() {
   state_.controller_id = parts_.id;
+  MR_CO_CHECK(co_await known_leases_.load(parts_.log));
   MR_CO_TRY(const auto cluster, co_await writes_.get(std::string(znodes::cluster_id)));
   MR_CO_TRY(state_.cluster_id, znodes::decode_cluster_id(cluster.value));
   MR_CO_CHECK(co_await read_broker_configs());
@@ -193,9 +194,10 @@ Task<> ControllerTerm::take_brokers(Brokers brokers) {
   for (const auto& [id, broker] : brokers) {
     now.insert(id);
     const auto before = state_.brokers.find(id);
-    // Of who was there before our term nothing is known: it is taken to have stayed.
     const bool bounced = before != state_.brokers.end() && before->second.epoch != broker.epoch;
-    if (!bounced) stayed.insert(id);
+    // Of who was there before our term it is known which lease it had then.
+    const bool stays = before != state_.brokers.end() ? !bounced : !known_leases_.bounced(broker);
+    if (stays) stayed.insert(id);
     if (before == state_.brokers.end()) {
       parts_.log.info("a broker is there", {{"broker", id}, {"epoch", broker.epoch}});
     } else if (bounced) {
@@ -216,6 +218,7 @@ Task<> ControllerTerm::take_brokers(Brokers brokers) {
   state_.brokers = std::move(brokers);
   MR_CO_CHECK(co_await write(decide_all({stayed, now})));
   sender_.brokers_changed();
+  MR_CO_CHECK(co_await known_leases_.store(state_.brokers));
   for (const auto& [name, erasing] : erasing_) {
     for (const auto broker : erasing.waiting) {
       sender_.topic_deleted({name, erasing.topic->id}, broker);

@@ -16,6 +16,7 @@
 #include "kernel/cluster/controller.h"
 #include "kernel/cluster/elections.h"
 #include "kernel/cluster/fenced_writes.h"
+#include "kernel/cluster/known_leases.h"
 
 namespace millrace::kernel {
 
@@ -175,6 +176,7 @@ class ControllerTerm final : UpdateListener {
   const ControllerParts& parts_;
   std::int32_t epoch_;
   FencedWrites writes_;
+  KnownLeases known_leases_{writes_};
   ClusterState state_;
   UpdateSender sender_;
   BrokerIds leaving_;  // in order: they lead only what nobody else can

@@ -62,6 +62,8 @@ void ReplicaSet::fetched(std::int32_t replica, std::int64_t broker_epoch, Offset
                          Offset log_end, MonoTime now) {
   auto* follower = find(replica);
   if (!follower) return;
+  // Sent in an earlier life and late on its way: what it had then it may have lost.
+  if (broker_epoch >= 0 && broker_epoch < follower->broker_epoch) return;
   if (from >= log_end) {
     follower->caught_up = now;
   } else if (follower->end_at_fetched != Offset{} && from >= follower->end_at_fetched) {

@@ -94,6 +94,10 @@ void ReplicaShard::set_brokers(std::map<std::int32_t, Address> brokers, std::int
 
 Task<> ReplicaShard::close() {
   scope_.cancel();
+  // First, so that no order that is being carried out starts another fetcher meanwhile.
+  CancelScope never_cancelled;
+  auto ending = running_.close().within(never_cancelled);
+  MR_CO_CHECK(co_await std::move(ending));
   Result<> first_failure;
   for (const auto& [key, fetcher] : fetchers_) {
     auto closed = co_await fetcher->close();
@@ -101,9 +105,6 @@ Task<> ReplicaShard::close() {
   }
   fetchers_.clear();
   fetcher_host_.reset();
-  CancelScope never_cancelled;
-  auto ending = running_.close().within(never_cancelled);
-  MR_CO_CHECK(co_await std::move(ending));
   co_return first_failure;
 }
 
@@ -112,6 +113,8 @@ Task<> ReplicaShard::close() {
 // All at once: many wait for the disk.
 Task<ReplicasApplied> ReplicaShard::apply(std::vector<ReplicaOrder> orders,
                                           std::shared_ptr<const HighWatermarks> high_watermarks) {
+  // Whoever has ordered may give up before it is done, and close us.
+  MR_CO_TRY(const auto pass, running_.enter());
   std::vector<Pending<Recovery>> running;
   running.reserve(orders.size());
   for (const auto& order : orders) {
@@ -255,13 +258,13 @@ void ReplicaShard::follow(const std::shared_ptr<Partition>& partition, Followed 
   const auto before = followed_.find(id);
   if (before != followed_.end() && before->second != whom) unfollow(id);
   followed_[id] = whom;
-  if (fetcher_host_) fetcher(whom, id).add(partition, partition->leader_epoch());
+  if (fetches()) fetcher(whom, id).add(partition, partition->leader_epoch());
 }
 
 void ReplicaShard::unfollow(const TopicPartition& id) {
   const auto found = followed_.find(id);
   if (found == followed_.end()) return;
-  if (fetcher_host_) fetcher(found->second, id).remove(id);
+  if (fetches()) fetcher(found->second, id).remove(id);
   followed_.erase(found);
 }
 

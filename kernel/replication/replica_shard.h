@@ -66,6 +66,7 @@ class ReplicaShard final : private InSyncWatch {
   RateLimit* limit_of(Pace pace) noexcept;
   void follow(const std::shared_ptr<Partition>& partition, Followed whom);
   void unfollow(const TopicPartition& id);
+  bool fetches() const noexcept { return fetcher_host_ && !running_.closed(); }
   FollowerFetcher& fetcher(const Followed& whom, const TopicPartition& id);
 
   Task<> watch_in_sync();

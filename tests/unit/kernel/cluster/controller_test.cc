@@ -49,6 +49,31 @@ TEST_F(ControllerTest, ADeadLeadersPartitionsGoOnWithWhoIsInSync) {
   EXPECT_EQ(told(1, "orders")->partition_epoch, 1);
 }
 
+// It may have lost what it had, and whoever is elected next finds it there.
+TEST_F(ControllerTest, ALeaderThatWasGoneWhileThereWasNoControllerLeadsNoMore) {
+  auto& first = start(1);
+  for (const auto id : {2, 3}) join(member_of(id));
+  world_.run_for(seconds(1));
+  add_topic(first, "orders", {3, 2});
+  die(first);
+  die(member_of(3));
+  join(member_of(3));
+  start(4);
+  EXPECT_EQ(stored("orders").leader, 2);
+  EXPECT_THAT(stored("orders").in_sync, ElementsAre(2));
+}
+
+TEST_F(ControllerTest, ALeaderThatStayedWhileThereWasNoControllerLeadsOn) {
+  auto& first = start(1);
+  for (const auto id : {2, 3}) join(member_of(id));
+  world_.run_for(seconds(1));
+  add_topic(first, "orders", {3, 2});
+  die(first);
+  start(4);
+  EXPECT_EQ(stored("orders").leader, 3);
+  EXPECT_EQ(stored("orders").leader_epoch, Epoch{0});
+}
+
 TEST_F(ControllerTest, NobodyLeadsWhereNobodyInSyncIsThereAndItGoesOnWhenOneIsBack) {
   auto& first = start(1);
   start(2);

@@ -45,6 +45,17 @@ TEST(ReplicaSetTest, WhoIsOutOfSyncIsNotWaitedFor) {
   EXPECT_EQ(set.replicated({9}), Offset{7});
 }
 
+TEST(ReplicaSetTest, AFetchOfAnEarlierLifeSaysNothing) {
+  ReplicaSet set(1, leadership({1, 2}), {0}, at(0));
+  set.fetched(2, 12, {20}, {20}, at(1));
+  set.fetched(2, 15, {4}, {20}, at(2));  // it has come back with less
+  EXPECT_EQ(set.replicated({20}), Offset{4});
+  set.fetched(2, 12, {20}, {20}, at(3));
+  EXPECT_EQ(set.replicated({20}), Offset{4});
+  set.fetched(2, 15, {20}, {20}, at(4));
+  EXPECT_EQ(set.replicated({20}), Offset{20});
+}
+
 TEST(ReplicaSetTest, WhoLagsForTooLongIsLeftOut) {
   ReplicaSet set(1, leadership({1, 2, 3}), {0}, at(0));
   set.fetched(2, 12, {10}, {10}, at(1));
