@@ -157,6 +157,11 @@ void SimWorld::block(const SimEnvironment& a, const SimEnvironment& b) {
   wire_->block(a.host(), b.host());
 }
 
+void SimWorld::block_one_way(const SimEnvironment& from, const SimEnvironment& to) {
+  scheduler_->note("block " + from.name() + " to " + to.name());
+  wire_->block_one_way(from.host(), to.host());
+}
+
 void SimWorld::heal() {
   scheduler_->note("heal");
   wire_->heal();

@@ -72,7 +72,7 @@ Pending<std::shared_ptr<SimConnection>> SimWire::connect(const std::string& host
 
 void SimWire::attempt(std::shared_ptr<Attempt> attempt) {
   const auto& to = attempt->to;
-  if (blocked(attempt->from, to.host)) {
+  if (blocked(attempt->from, to.host) || blocked(to.host, attempt->from)) {
     if (scheduler_.now() - attempt->begun >= connect_wait_max) {
       answer(std::move(attempt),
              Error{Errc::timed_out, "connect to " + to_string(to) + ": no answer"});

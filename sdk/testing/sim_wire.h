@@ -74,7 +74,11 @@ class SimWire {
 
   /// Closes what `host` has, as a machine does that dies.
   void drop(const std::string& host);
-  void block(const std::string& a, const std::string& b) { blocked_.insert(link(a, b)); }
+  void block(const std::string& a, const std::string& b) {
+    block_one_way(a, b);
+    block_one_way(b, a);
+  }
+  void block_one_way(const std::string& from, const std::string& to) { blocked_.emplace(from, to); }
   void heal();
   void cut(const std::string& a, const std::string& b);
 
@@ -83,8 +87,8 @@ class SimWire {
   static std::pair<std::string, std::string> link(const std::string& a, const std::string& b) {
     return std::minmax(a, b);
   }
-  bool blocked(const std::string& a, const std::string& b) const {
-    return blocked_.contains(link(a, b));
+  bool blocked(const std::string& from, const std::string& to) const {
+    return blocked_.contains({from, to});
   }
   Duration delay();
   void attempt(std::shared_ptr<Attempt> attempt);
@@ -97,8 +101,8 @@ class SimWire {
   SimScheduler& scheduler_;
   std::map<std::string, std::string> hosts_;
   std::map<std::pair<std::string, std::uint16_t>, std::shared_ptr<SimBacklog>> listening_;
-  std::map<std::string, std::uint16_t> ports_;  // the next free one of a host
-  std::set<std::pair<std::string, std::string>> blocked_;
+  std::map<std::string, std::uint16_t> ports_;             // the next free one of a host
+  std::set<std::pair<std::string, std::string>> blocked_;  // from, to
   std::vector<std::weak_ptr<SimConnection>> connections_;
 };
 

@@ -1,4 +1,5 @@
 // Two nodes and the bytes between them.
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -145,6 +146,25 @@ TEST(SimNetworkTest, HoldsBytesBackOnABlockedLinkUntilItHeals) {
   EXPECT_EQ(silent.error().code, Errc::timed_out);
   echo_world.world.heal();
   EXPECT_TRUE(echo_world.ask_server("now"));
+}
+
+TEST(SimNetworkTest, HoldsBackOneDirectionAlone) {
+  const auto delivered = [](bool to_server) {
+    EchoWorld echo_world(5);
+    auto& [listener, world, server, client] = echo_world;
+    auto stream =
+        world.run(*client.shards()[0], [&] { return client.network().connect({"b1", echo_port}); });
+    EXPECT_TRUE(stream);
+    to_server ? world.block_one_way(client, server) : world.block_one_way(server, client);
+    EXPECT_TRUE(world.run(*client.shards()[0],
+                          [&] { return (*stream)->send(Payload(Buffer::copy_of("x"))); }));
+    world.run_for(seconds(1));
+    return std::ranges::count_if(world.trace().lines(), [](const std::string& line) {
+      return line.find("deliver ") != std::string::npos;
+    });
+  };
+  EXPECT_EQ(delivered(true), 0);
+  EXPECT_EQ(delivered(false), 1) << "the question, without its answer";
 }
 
 TEST(SimNetworkTest, GivesUpConnectingOverABlockedLink) {

@@ -114,6 +114,8 @@ class SimWorld {
 
   /// No byte passes between the two until heal(); connections stay, and what was sent waits.
   void block(const SimEnvironment& a, const SimEnvironment& b);
+  /// As block(), of what goes from one to the other alone; new connections need both ways.
+  void block_one_way(const SimEnvironment& from, const SimEnvironment& to);
   void heal();
   /// Resets every connection between the two.
   void cut(const SimEnvironment& a, const SimEnvironment& b);
