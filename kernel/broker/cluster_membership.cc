@@ -113,6 +113,17 @@ Task<> ClusterKeeper::load_broker_configs() {
     }
     state_.broker_configs.insert_or_assign(broker, std::move(configs));
   }
+  MR_CO_TRY(const auto groups,
+            co_await parts_.coordination.list(std::string(znodes::group_configs)));
+  for (const auto& name : groups) {
+    auto group = znodes::group_of(name);
+    if (!group) continue;
+    const znodes::ConfigEntity entity{znodes::ConfigEntity::Kind::group, *std::move(group)};
+    const auto key = znodes::configs_of(entity);
+    MR_CO_TRY(const auto node, co_await parts_.coordination.get(key));
+    auto configs = readable_configs(key, node.value, parts_.log);
+    state_.broker_configs.insert_or_assign(znodes::config_key_of(entity), std::move(configs));
+  }
   co_return {};
 }
 

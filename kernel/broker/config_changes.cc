@@ -76,6 +76,26 @@ std::optional<ConfigRefusal> apply(const ConfigChange& change, const ConfigOptio
   return std::nullopt;
 }
 
+// Kafka's rule: within what the broker allows.
+std::optional<ConfigRefusal> check_bounds(const GroupOption& option, std::string_view value,
+                                          const ConfigSources& sources) {
+  if (!option.minimum) return std::nullopt;
+  const auto least = sources.number(option.minimum);
+  const auto most = sources.number(option.maximum);
+  const auto number = integer_of(value);
+  if (number && *number >= least && *number <= most) return std::nullopt;
+  return ConfigRefusal{ErrorCode::invalid_config,
+                       std::string(option.option.name) + " must be in the range " +
+                           std::to_string(least) + " to " + std::to_string(most) + " inclusive."};
+}
+
+std::int64_t effective_number(std::string_view name, const ConfigMap& configs,
+                              const ConfigSources& sources) {
+  const auto own = configs.find(std::string(name));
+  const auto number = own == configs.end() ? std::nullopt : integer_of(own->second);
+  return number ? *number : sources.number(find_group_option(name)->broker);
+}
+
 }  // namespace
 
 Changed changed_topic_configs(const ConfigAlteration& alteration, const ConfigMap& current,
@@ -129,6 +149,33 @@ Changed changed_broker_configs(const ConfigAlteration& alteration, const ConfigM
   if (fixed.empty()) return configs;
   return refuse(ErrorCode::invalid_request,
                 "Cannot update these configs dynamically: [" + fixed + "]");
+}
+
+Changed changed_group_configs(const ConfigAlteration& alteration, const ConfigMap& current,
+                              const ConfigSources& sources) {
+  if (auto refusal = check_form(alteration)) return std::unexpected(*std::move(refusal));
+  auto configs = alteration.replace_all ? ConfigMap{} : current;
+  for (const auto& change : alteration.changes) {
+    if (change.operation == ConfigOperation::remove) {
+      configs.erase(change.name);
+      continue;
+    }
+    const auto* option = find_group_option(change.name);
+    if (!option) {
+      return refuse(ErrorCode::invalid_config, "Unknown group config name: " + change.name);
+    }
+    if (auto refusal = apply(change, *option, {}, configs)) {
+      return std::unexpected(*std::move(refusal));
+    }
+    if (auto refusal = check_bounds(*option, configs[change.name], sources)) {
+      return std::unexpected(*std::move(refusal));
+    }
+  }
+  const auto session = effective_number(group_session_timeout, configs, sources);
+  if (session > effective_number(group_heartbeat_interval, configs, sources)) return configs;
+  return refuse(ErrorCode::invalid_config, std::string(group_session_timeout) +
+                                               " must be greater than " +
+                                               std::string(group_heartbeat_interval));
 }
 
 }  // namespace millrace::kernel

@@ -26,4 +26,9 @@ std::expected<ConfigMap, ConfigRefusal> changed_broker_configs(const ConfigAlter
                                                                const ConfigMap& current,
                                                                const ConfigSources& sources);
 
+/// The same for what is set for one group; bounded by the broker's settings.
+std::expected<ConfigMap, ConfigRefusal> changed_group_configs(const ConfigAlteration& alteration,
+                                                              const ConfigMap& current,
+                                                              const ConfigSources& sources);
+
 }  // namespace millrace::kernel

@@ -191,6 +191,37 @@ std::vector<ConfigEntry> ConfigSources::describe_broker() const {
   return entries;
 }
 
+ConfigEntry ConfigSources::group_entry(const GroupOption& group, const ConfigMap& overrides) const {
+  auto entry = described(group);
+  entry.synonyms = synonyms_of({group.broker});
+  if (const auto own = overrides.find(entry.name); own != overrides.end()) {
+    ConfigSynonym first{entry.name, normal_value(group, own->second), group_config_source};
+    entry.synonyms.insert(entry.synonyms.begin(), std::move(first));
+  }
+  entry.value = entry.synonyms.front().value;
+  entry.source = entry.synonyms.front().source;
+  return entry;
+}
+
+std::vector<ConfigEntry> ConfigSources::describe_group(const ConfigMap& overrides) const {
+  std::vector<ConfigEntry> entries;
+  for (const auto& group : group_options()) entries.push_back(group_entry(group, overrides));
+  for (const auto& [name, value] : overrides) {
+    if (!find_group_option(name)) {
+      entries.push_back(unknown_entry(name, value, group_config_source));
+    }
+  }
+  sort_by_name(entries);
+  return entries;
+}
+
+std::int64_t ConfigSources::number(std::string_view name) const {
+  const auto* option = find_broker_option(name);
+  const auto set = merged_.find(std::string(name));
+  const auto own = set == merged_.end() ? std::nullopt : integer_of(set->second);
+  return own ? *own : *integer_of(option->option.default_value);
+}
+
 std::vector<ConfigEntry> ConfigSources::describe_all_brokers() const {
   std::vector<ConfigEntry> entries;
   for (const auto& [name, value] : all_brokers_) {

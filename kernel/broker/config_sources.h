@@ -3,12 +3,14 @@
 // configuration file, or nobody's choice (KIP-226).
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
 #include <millrace/configs.h>
 
 #include "kernel/broker/broker_parts.h"
+#include "kernel/broker/group_options.h"
 #include "kernel/cluster/cluster_state.h"
 #include "kernel/partition/config_options.h"
 
@@ -28,6 +30,10 @@ class ConfigSources {
   std::vector<ConfigEntry> describe_topic(const ConfigMap& overrides) const;
   /// Every setting of this broker, by name.
   std::vector<ConfigEntry> describe_broker() const;
+  /// Every setting of a group with these ones of its own, by name.
+  std::vector<ConfigEntry> describe_group(const ConfigMap& overrides) const;
+  /// A number of this broker's, by one of its names; its default where nobody has set it.
+  std::int64_t number(std::string_view name) const;
   /// What is set for all brokers.
   std::vector<ConfigEntry> describe_all_brokers() const;
 
@@ -35,6 +41,7 @@ class ConfigSources {
   std::vector<ConfigSynonym> synonyms_of(const std::vector<std::string_view>& names) const;
   ConfigEntry topic_entry(const TopicOption& topic, const ConfigMap& overrides) const;
   ConfigEntry broker_entry(const BrokerOption& broker) const;
+  ConfigEntry group_entry(const GroupOption& group, const ConfigMap& overrides) const;
 
   ConfigMap this_broker_;
   ConfigMap all_brokers_;

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include <millrace/groups.h>
+
 #include "kernel/broker/logger_configs.h"
 #include "kernel/broker/session.h"
 #include "kernel/cluster/topics.h"
@@ -25,8 +27,6 @@ ConfigRefusal no_settings(ConfigResourceType type) {
   switch (type) {
     case ConfigResourceType::client_metrics:
       return invalid_request("Client metrics are not collected; they have no settings.");
-    case ConfigResourceType::group:
-      return invalid_request("No plugin for groups is loaded; they have no settings.");
     default:
       return invalid_request("Unknown resource type " + std::to_string(static_cast<int>(type)));
   }
@@ -92,6 +92,11 @@ ConfigsDescribed KernelConfigs::describe_one(const ConfigQuery& query,
   } else if (query.resource.type == ConfigResourceType::broker_logger) {
     if (auto other = check_logger(name)) return refuse(*other);
     answer.entries = describe_loggers(*broker_.service<Operations>());
+  } else if (query.resource.type == ConfigResourceType::group) {
+    if (auto bad = check_group(name)) return refuse(*bad);
+    const auto own = cluster.broker_configs.find(config_key_of_group(name));
+    answer.entries =
+        sources.describe_group(own == cluster.broker_configs.end() ? ConfigMap() : own->second);
   } else if (query.resource.type != ConfigResourceType::broker) {
     return refuse(no_settings(query.resource.type));
   } else if (name.empty()) {
@@ -109,6 +114,17 @@ std::optional<ConfigRefusal> KernelConfigs::check_logger(const std::string& name
   if (auto other = check_broker(name, config_.id, "")) return other;
   if (broker_.service<Operations>()) return std::nullopt;
   return invalid_request("This broker's log has no levels.");
+}
+
+std::optional<ConfigRefusal> KernelConfigs::check_group(const std::string& name) const {
+  if (!broker_.service<GroupService>()) {
+    return invalid_request("No plugin for groups is loaded; they have no settings.");
+  }
+  if (name.empty()) return invalid_request("Group name must not be empty");
+  if (name.size() <= configured_group_bytes_max) return std::nullopt;
+  return invalid_request("Groups with names of more than " +
+                         std::to_string(configured_group_bytes_max) +
+                         " bytes have no settings of their own.");
 }
 
 Task<std::vector<ConfigsAltered>> KernelConfigs::alter(Session&, AlterConfigsRequest request) {
@@ -146,6 +162,8 @@ Task<ConfigsAltered> KernelConfigs::alter_one(ConfigAlteration alteration, bool 
     MR_CO_TRY(refusal, co_await alter_topic(std::move(alteration), validate_only));
   } else if (alteration.resource.type == ConfigResourceType::broker) {
     MR_CO_TRY(refusal, co_await alter_broker(std::move(alteration), validate_only));
+  } else if (alteration.resource.type == ConfigResourceType::group) {
+    MR_CO_TRY(refusal, co_await alter_group(std::move(alteration), validate_only));
   } else if (alteration.resource.type == ConfigResourceType::broker_logger) {
     refusal = check_logger(alteration.resource.name);
     if (!refusal) {
@@ -202,6 +220,22 @@ Task<std::optional<ConfigRefusal>> KernelConfigs::alter_broker(ConfigAlteration 
   co_return std::nullopt;
 }
 
+Task<std::optional<ConfigRefusal>> KernelConfigs::alter_group(ConfigAlteration alteration,
+                                                              bool validate_only) {
+  const auto name = alteration.resource.name;
+  if (auto bad = check_group(name)) co_return bad;
+  const znodes::ConfigEntity entity{znodes::ConfigEntity::Kind::group, name};
+  MR_CO_TRY(auto before, co_await stored(entity));
+  const ConfigSources sources(config_, cluster_.state());
+  auto configs = changed_group_configs(alteration, before.configs, sources);
+  if (!configs) co_return std::move(configs).error();
+  if (validate_only || *configs == before.configs) co_return std::nullopt;
+
+  MR_CO_CHECK(co_await store(entity, *std::move(configs), before.version));
+  parts_.log.info("settings of a group changed", {{"group", name}});
+  co_return std::nullopt;
+}
+
 Task<KernelConfigs::Stored> KernelConfigs::stored(znodes::ConfigEntity entity) {
   const auto key = znodes::configs_of(entity);
   auto node = co_await parts_.coordination.get(key);
@@ -232,8 +266,8 @@ Task<> KernelConfigs::store(znodes::ConfigEntity entity, ConfigMap configs, Vers
     if (!again) co_return written.error();
   }
   auto in_effect = [entity, configs = std::move(configs)](const ClusterState& state) {
-    if (entity.kind == znodes::ConfigEntity::Kind::broker) {
-      const auto found = state.broker_configs.find(entity.name);
+    if (entity.kind != znodes::ConfigEntity::Kind::topic) {
+      const auto found = state.broker_configs.find(znodes::config_key_of(entity));
       return found != state.broker_configs.end() && found->second == configs;
     }
     const auto* topic = state.find(std::string_view(entity.name));
@@ -258,6 +292,14 @@ Task<std::vector<ConfigResource>> KernelConfigs::list(Session& session,
   if (wanted(ConfigResourceType::topic)) {
     for (const auto& [name, topic] : cluster->topics) {
       resources.push_back({ConfigResourceType::topic, name});
+    }
+  }
+  if (wanted(ConfigResourceType::group)) {
+    for (const auto& [key, configs] : cluster->broker_configs) {
+      const auto group = group_of_config_key(key);
+      if (group && !configs.empty()) {
+        resources.push_back({ConfigResourceType::group, std::string(*group)});
+      }
     }
   }
   co_return std::move(resources);

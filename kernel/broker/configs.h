@@ -1,5 +1,5 @@
-// Settings of topics and brokers: described from the state that every shard has; changed through
-// coordination, by whichever broker is asked, with a mark that lets the controller tell all
+// Settings of topics, brokers and groups: described from the state that every shard has; changed
+// through coordination, by whichever broker is asked, with a mark that lets the controller tell all
 // brokers. A change is in effect on every partition here before it is answered.
 #pragma once
 
@@ -37,11 +37,14 @@ class KernelConfigs final : public Configs {
   ConfigsDescribed describe_one(const ConfigQuery& query, const ClusterState& cluster) const;
   /// Why there are no log levels under this name.
   std::optional<ConfigRefusal> check_logger(const std::string& name) const;
+  /// Why a group of this name has no settings.
+  std::optional<ConfigRefusal> check_group(const std::string& name) const;
 
   // [control thread]
   Task<ConfigsAltered> alter_one(ConfigAlteration alteration, bool validate_only);
   Task<std::optional<ConfigRefusal>> alter_topic(ConfigAlteration alteration, bool validate_only);
   Task<std::optional<ConfigRefusal>> alter_broker(ConfigAlteration alteration, bool validate_only);
+  Task<std::optional<ConfigRefusal>> alter_group(ConfigAlteration alteration, bool validate_only);
   struct Stored {
     ConfigMap configs;
     Version version = must_not_exist;

@@ -1,5 +1,5 @@
-// millrace config describe|alter: settings of topics and brokers, through a broker; and explain,
-// which asks none.
+// millrace config describe|alter: settings of topics, brokers and groups, through a broker; and
+// explain, which asks none.
 #include <iostream>
 
 #include <CLI/CLI.hpp>
@@ -23,13 +23,16 @@ struct Target {
   std::string topic;
   std::string broker;
   bool all_brokers = false;
+  std::string group;
 
   ConfigResource resource() const {
     if (!topic.empty()) return {ConfigResourceType::topic, topic};
+    if (!group.empty()) return {ConfigResourceType::group, group};
     return {ConfigResourceType::broker, broker};
   }
   std::string text() const {
     if (!topic.empty()) return "topic " + topic;
+    if (!group.empty()) return "group " + group;
     return all_brokers ? "all brokers" : "broker " + broker;
   }
 };
@@ -50,6 +53,8 @@ struct AlterArguments {
 };
 
 std::string_view source_text(std::int8_t source) {
+  constexpr std::int8_t of_a_group = 8;
+  if (source == of_a_group) return "group";
   switch (static_cast<ConfigSource>(source)) {
     case ConfigSource::topic: return "topic";
     case ConfigSource::broker: return "broker";
@@ -175,6 +180,7 @@ void add_target(CLI::App& verb, Target& target) {
   auto* which = verb.add_option_group("of what");
   which->add_option("--topic", target.topic, "a topic")->type_name("NAME");
   which->add_option("--broker", target.broker, "one broker")->type_name("ID");
+  which->add_option("--group", target.group, "a consumer group")->type_name("NAME");
   which->add_flag("--all-brokers", target.all_brokers, "what is set for all brokers");
   which->require_option(1);
 }

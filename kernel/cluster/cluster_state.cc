@@ -9,6 +9,21 @@ bool is_internal_topic(std::string_view name) noexcept {
          name == "__share_group_state";
 }
 
+namespace {
+
+constexpr std::string_view of_group = "group ";
+
+}  // namespace
+
+std::string config_key_of_group(std::string_view group) {
+  return std::string(of_group) + std::string(group);
+}
+
+std::optional<std::string_view> group_of_config_key(std::string_view key) noexcept {
+  if (!key.starts_with(of_group)) return std::nullopt;
+  return key.substr(of_group.size());
+}
+
 const TopicState* ClusterState::find(std::string_view name) const {
   const auto found = topics.find(name);
   return found == topics.end() ? nullptr : found->second.get();

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -52,6 +53,11 @@ struct BrokerState {
 /// Stands for all brokers where settings are kept by broker id; Kafka's name for it.
 inline constexpr std::string_view all_brokers_key = "<default>";
 
+/// Where settings of groups are kept beside those of brokers, whose ids are numbers.
+std::string config_key_of_group(std::string_view group);
+/// The other way; nothing where the key is a broker's.
+std::optional<std::string_view> group_of_config_key(std::string_view key) noexcept;
+
 /// [any thread; immutable]
 class ClusterState {
  public:
@@ -65,7 +71,8 @@ class ClusterState {
   std::set<std::string, std::less<>> own_topics;
   /// Topics of which a key is damaged: they are left out of all, and left alone.
   std::set<std::string, std::less<>> unreadable;
-  /// Settings of brokers changed while they run, by broker id or all_brokers_key.
+  /// Settings of brokers and groups changed while brokers run: by broker id or all_brokers_key, or
+  /// by config_key_of_group().
   std::map<std::string, std::map<std::string, std::string>, std::less<>> broker_configs;
 
   /// By name if there is one, else by id; nullptr when unknown.

@@ -116,14 +116,23 @@ Task<> ControllerTerm::load() {
 }
 
 Task<> ControllerTerm::read_broker_configs() {
-  MR_CO_TRY(const auto brokers, co_await writes_.list(std::string(znodes::broker_configs)));
-  for (const auto& broker : brokers) {
-    const auto key = znodes::broker_config(broker);
+  std::vector<znodes::ConfigEntity> entities;
+  MR_CO_TRY(auto brokers, co_await writes_.list(std::string(znodes::broker_configs)));
+  for (auto& broker : brokers) {
+    entities.push_back({znodes::ConfigEntity::Kind::broker, std::move(broker)});
+  }
+  MR_CO_TRY(const auto groups, co_await writes_.list(std::string(znodes::group_configs)));
+  for (const auto& name : groups) {
+    auto group = znodes::group_of(name);
+    if (group) entities.push_back({znodes::ConfigEntity::Kind::group, *std::move(group)});
+  }
+  for (const auto& entity : entities) {
+    const auto key = znodes::configs_of(entity);
     const auto node = co_await writes_.get(key);
     if (!node && node.error().code == Errc::not_found) continue;
     if (!node) co_return node.error();
     auto configs = readable_configs(key, node->value, parts_.log);
-    state_.broker_configs.insert_or_assign(broker, std::move(configs));
+    state_.broker_configs.insert_or_assign(znodes::config_key_of(entity), std::move(configs));
   }
   co_return {};
 }
@@ -266,8 +275,8 @@ Task<> ControllerTerm::take_config(std::string mark) {
     if (!configs) {
       parts_.log.warning("changed settings cannot be read; those before go on",
                          {{"key", key}, {"error", to_string(configs.error())}});
-    } else if (entity->kind == znodes::ConfigEntity::Kind::broker) {
-      state_.broker_configs.insert_or_assign(entity->name, *std::move(configs));
+    } else if (entity->kind != znodes::ConfigEntity::Kind::topic) {
+      state_.broker_configs.insert_or_assign(znodes::config_key_of(*entity), *std::move(configs));
       sender_.changed();
       wake_balance(true);
     } else if (known != state_.topics.end()) {

@@ -65,6 +65,25 @@ bool read_text_number(const json::object& object, std::string_view name, std::in
   return error == std::errc{} && at == end;
 }
 
+// Letters, digits, - and _ stand for themselves; all else might be a part of a path.
+std::string escaped(std::string_view text) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string name;
+  for (const auto letter : text) {
+    const auto byte = static_cast<unsigned char>(letter);
+    const bool plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                       (letter >= '0' && letter <= '9') || letter == '-' || letter == '_';
+    if (plain) {
+      name += letter;
+    } else {
+      name += '%';
+      name += digits[byte >> 4U];
+      name += digits[byte & 15U];
+    }
+  }
+  return name;
+}
+
 json::array array_of(const std::vector<std::int32_t>& numbers) {
   json::array array;
   for (const auto number : numbers) array.emplace_back(number);
@@ -221,8 +240,35 @@ Result<std::map<std::string, std::string>> decode_configs(std::string_view key,
 }
 
 std::string configs_of(const ConfigEntity& entity) {
-  return entity.kind == ConfigEntity::Kind::topic ? topic_config(entity.name)
-                                                  : broker_config(entity.name);
+  switch (entity.kind) {
+    case ConfigEntity::Kind::topic: return topic_config(entity.name);
+    case ConfigEntity::Kind::broker: return broker_config(entity.name);
+    case ConfigEntity::Kind::group: return std::string(group_configs) + "/" + escaped(entity.name);
+  }
+  return {};
+}
+
+std::optional<std::string> group_of(std::string_view name) {
+  std::string group;
+  while (!name.empty()) {
+    if (name.front() != '%') {
+      group += name.front();
+      name.remove_prefix(1);
+      continue;
+    }
+    unsigned char byte = 0;
+    const auto* digits = name.data() + 1;
+    if (name.size() < 3 || std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2) {
+      return std::nullopt;
+    }
+    group += static_cast<char>(byte);
+    name.remove_prefix(3);
+  }
+  return group;
+}
+
+std::string config_key_of(const ConfigEntity& entity) {
+  return entity.kind == ConfigEntity::Kind::group ? config_key_of_group(entity.name) : entity.name;
 }
 
 std::string config_change(std::int64_t number) {
@@ -232,8 +278,9 @@ std::string config_change(std::int64_t number) {
 }
 
 std::string encode_config_change(const ConfigEntity& entity) {
-  const std::string kind = entity.kind == ConfigEntity::Kind::topic ? "topics/" : "brokers/";
-  return json::serialize(json::object{{"version", 2}, {"entity_path", kind + entity.name}});
+  constexpr std::string_view folder = "/config/";
+  auto path = configs_of(entity).substr(folder.size());
+  return json::serialize(json::object{{"version", 2}, {"entity_path", std::move(path)}});
 }
 
 Result<ConfigEntity> decode_config_change(std::string_view text) {
@@ -247,6 +294,11 @@ Result<ConfigEntity> decode_config_change(std::string_view text) {
   }
   if (path.starts_with(of_broker)) {
     return ConfigEntity{ConfigEntity::Kind::broker, path.substr(of_broker.size())};
+  }
+  constexpr std::string_view of_group = "groups/";
+  if (path.starts_with(of_group)) {
+    auto group = group_of(std::string_view(path).substr(of_group.size()));
+    if (group) return ConfigEntity{ConfigEntity::Kind::group, *std::move(group)};
   }
   return malformed(config_changes, text);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@ inline constexpr std::string_view broker_ids = "/brokers/ids";
 inline constexpr std::string_view topics = "/brokers/topics";
 inline constexpr std::string_view topic_configs = "/config/topics";
 inline constexpr std::string_view broker_configs = "/config/brokers";
+inline constexpr std::string_view group_configs = "/config/groups";
 inline constexpr std::string_view config_changes = "/config/changes";
 inline constexpr std::string_view delete_topics = "/admin/delete_topics";
 inline constexpr std::string_view producer_id_block = "/latest_producer_id_block";
@@ -48,7 +50,7 @@ Result<BrokerState> decode_broker(std::int32_t id, std::string_view text);
 std::string encode_topic(const TopicState& state);
 Result<TopicState> decode_topic(std::string_view name, std::string_view text);
 
-/// Settings of a topic or a broker.
+/// Settings of a topic, a broker or a group.
 std::string encode_configs(const std::map<std::string, std::string>& configs);
 /// `key` is where they stand, for the error.
 Result<std::map<std::string, std::string>> decode_configs(std::string_view key,
@@ -56,12 +58,17 @@ Result<std::map<std::string, std::string>> decode_configs(std::string_view key,
 
 /// Whose settings have changed: what a mark below config_changes says.
 struct ConfigEntity {
-  enum class Kind { topic, broker };
+  enum class Kind { topic, broker, group };
   Kind kind = Kind::topic;
-  std::string name;  ///< a topic, or as for broker_config()
+  std::string name;  ///< a topic, a group, or as for broker_config()
 };
 /// Where they stand.
 std::string configs_of(const ConfigEntity& entity);
+/// The group whose settings stand under this name below group_configs; nothing for a name that is
+/// none of ours. What no key may have is written as %XX.
+std::optional<std::string> group_of(std::string_view name);
+/// Of ClusterState::broker_configs; not of a topic.
+std::string config_key_of(const ConfigEntity& entity);
 /// Marks stand in the order of their numbers.
 std::string config_change(std::int64_t number);
 std::string encode_config_change(const ConfigEntity& entity);

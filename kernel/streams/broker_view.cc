@@ -89,7 +89,30 @@ std::vector<std::string_view> BrokerView::names() const {
   return names;
 }
 
+namespace {
+
+// "groups/GROUP/NAME"
+constexpr std::string_view of_groups = "groups/";
+
+}  // namespace
+
+// Asked for with every heartbeat: most clusters have none.
+std::string BrokerView::group_setting(std::string_view name) const {
+  const auto& cluster = shard_.cluster();
+  if (!cluster) return {};
+  const auto first = cluster->broker_configs.lower_bound(config_key_of_group({}));
+  if (first == cluster->broker_configs.end() || !group_of_config_key(first->first)) return {};
+  const auto slash = name.rfind('/');
+  if (slash < of_groups.size()) return {};
+  const auto group = name.substr(of_groups.size(), slash - of_groups.size());
+  const auto own = cluster->broker_configs.find(config_key_of_group(group));
+  if (own == cluster->broker_configs.end()) return {};
+  const auto found = own->second.find(std::string(name.substr(slash + 1)));
+  return found == own->second.end() ? std::string() : found->second;
+}
+
 std::string BrokerView::setting(std::string_view name) const {
+  if (name.starts_with(of_groups)) return group_setting(name);
   if (!settings_known_ || settings_of_ != shard_.cluster()) {
     settings_known_ = true;
     settings_of_ = shard_.cluster();

@@ -27,11 +27,13 @@ class BrokerView final : public ClusterView {
   const ClusterTopic* find(const Uuid& id) const override;
   std::vector<std::string_view> names() const override;
 
+  /// As Context::setting().
   std::string setting(std::string_view name) const;
 
  private:
   /// Null before the broker has joined.
   const ClusterState* look() const;
+  std::string group_setting(std::string_view name) const;
   const ClusterTopic* describe(const TopicState* topic) const;
 
   const BrokerConfig& config_;

@@ -1,6 +1,7 @@
 #include "consumer_settings.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "../settings.h"
@@ -61,7 +62,42 @@ ConsumerSettings ConsumerSettings::read(const Context& context) {
       .migration = policy_of(context.setting("group.consumer.migration.policy")),
       .assignment_interval = span("group.consumer.assignment.interval.ms", 1'000),
       .regex_refresh_interval = span("group.consumer.regex.refresh.interval.ms", 600'000),
+      .session_timeout_min = span("group.consumer.min.session.timeout.ms", 45'000),
+      .session_timeout_max = span("group.consumer.max.session.timeout.ms", 60'000),
+      .heartbeat_interval_min = span("group.consumer.min.heartbeat.interval.ms", 5'000),
+      .heartbeat_interval_max = span("group.consumer.max.heartbeat.interval.ms", 15'000),
   };
+}
+
+GroupTimes times_of(std::string_view group, const ConsumerSettings& settings,
+                    const Context& context) {
+  GroupTimes times{settings.session_timeout, settings.heartbeat_interval,
+                   settings.assignment_interval};
+  std::string name = "groups/";
+  name.append(group).append("/");
+  const auto prefix = name.size();
+  const auto own = [&](std::string_view setting) -> std::optional<Duration> {
+    name.resize(prefix);
+    name += setting;
+    const auto number = number_of(context, name, -1);
+    return number < 0 ? std::nullopt : std::optional<Duration>(milliseconds(number));
+  };
+  // The broker's bounds may have moved since; whoever set them may have mixed them up.
+  const auto within = [](Duration value, Duration least, Duration most) {
+    return std::max(std::min(value, most), least);
+  };
+  if (const auto session = own("consumer.session.timeout.ms")) {
+    times.session_timeout =
+        within(*session, settings.session_timeout_min, settings.session_timeout_max);
+  }
+  if (const auto interval = own("consumer.heartbeat.interval.ms")) {
+    times.heartbeat_interval =
+        within(*interval, settings.heartbeat_interval_min, settings.heartbeat_interval_max);
+  }
+  if (const auto interval = own("consumer.assignment.interval.ms")) {
+    times.assignment_interval = *interval;
+  }
+  return times;
 }
 
 }  // namespace millrace::consumer_groups

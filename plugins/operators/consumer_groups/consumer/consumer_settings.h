@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <millrace/aggregate.h>
@@ -24,8 +25,24 @@ struct ConsumerSettings {
   MigrationPolicy migration;           ///< group.consumer.migration.policy
   Duration assignment_interval{};      ///< group.consumer.assignment.interval.ms: KIP-1263
   Duration regex_refresh_interval{};   ///< group.consumer.regex.refresh.interval.ms
+  // Of what groups have of their own:
+  // group.consumer.{min,max}.{session.timeout,heartbeat.interval}.ms
+  Duration session_timeout_min{};
+  Duration session_timeout_max{};
+  Duration heartbeat_interval_min{};
+  Duration heartbeat_interval_max{};
 
   static ConsumerSettings read(const Context& context);
 };
+
+/// What of it a group may have for itself (KIP-848), within the broker's bounds.
+struct GroupTimes {
+  Duration session_timeout{};
+  Duration heartbeat_interval{};
+  Duration assignment_interval{};
+};
+/// As they are now: a change counts from the next heartbeat on.
+GroupTimes times_of(std::string_view group, const ConsumerSettings& settings,
+                    const Context& context);
 
 }  // namespace millrace::consumer_groups

@@ -275,12 +275,13 @@ class Heartbeat {
       }
       draft_.add_unseen(record::current(draft_.group().id(), id, next));
     }
-    liveness_.set(id, Duty::heartbeat, turn_.now() + turn_.settings.consumer.session_timeout);
+    const auto times = times_of(draft_.group().id(), turn_.settings.consumer, turn_.context);
+    liveness_.set(id, Duty::heartbeat, turn_.now() + times.session_timeout);
 
     ConsumerHeartbeatAnswer answer{
         .member_id = id,
         .member_epoch = next.epoch,
-        .heartbeat_interval = turn_.settings.consumer.heartbeat_interval,
+        .heartbeat_interval = times.heartbeat_interval,
     };
     if (joins() || is_full_request() ||
         (step && !same_partitions(member->current.assigned, next.assigned))) {

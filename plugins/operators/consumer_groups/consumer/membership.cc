@@ -169,7 +169,9 @@ void ConsumerMembership::timer(Turn& turn) {
 }
 
 Duration ConsumerMembership::session_of(const ConsumerMember& member, const Turn& turn) const {
-  if (!member.is_classic()) return turn.settings.consumer.session_timeout;
+  if (!member.is_classic()) {
+    return times_of(group_.id(), turn.settings.consumer, turn.context).session_timeout;
+  }
   return std::chrono::milliseconds(member.metadata.classic->session_timeout_ms);
 }
 

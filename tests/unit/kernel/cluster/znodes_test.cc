@@ -76,6 +76,21 @@ TEST(ZnodesTest, WritesWhatItReads) {
   EXPECT_EQ(block->last, 3999);
 }
 
+TEST(ZnodesTest, SettingsOfAGroupHaveAKeyWhateverItsName) {
+  using znodes::ConfigEntity;
+  const ConfigEntity group{ConfigEntity::Kind::group, "../a b%"};
+  EXPECT_EQ(znodes::configs_of(group), "/config/groups/%2E%2E%2Fa%20b%25");
+  EXPECT_EQ(znodes::group_of("%2E%2E%2Fa%20b%25"), group.name);
+  EXPECT_EQ(znodes::group_of("a%2"), std::nullopt);
+  EXPECT_EQ(znodes::group_of("a%xy"), std::nullopt);
+  const auto read = znodes::decode_config_change(znodes::encode_config_change(group));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->kind, ConfigEntity::Kind::group);
+  EXPECT_EQ(read->name, group.name);
+  EXPECT_EQ(group_of_config_key(znodes::config_key_of(group)), group.name);
+  EXPECT_EQ(group_of_config_key(all_brokers_key), std::nullopt);
+}
+
 TEST(ZnodesTest, NamesTheKeyOfWhatItCannotRead) {
   for (const auto* text : {"", "[]", "{", R"({"id":7})", R"({"version":"1"})"}) {
     const auto id = znodes::decode_cluster_id(text);

@@ -278,6 +278,24 @@ TEST_F(HeartbeatTest, AGroupHasNoMoreMembersThanItMay) {
   EXPECT_EQ(join(a).error, ErrorCode::none) << "is a member already";
 }
 
+TEST_F(HeartbeatTest, AGroupMayHaveTimesOfItsOwnWithinTheBrokersBounds) {
+  set("group.consumer.heartbeat.interval.ms", "5000");
+  set("group.consumer.session.timeout.ms", "45000");
+  set("group.consumer.min.session.timeout.ms", "45000");
+  set("group.consumer.max.session.timeout.ms", "60000");
+  set("groups/g/consumer.heartbeat.interval.ms", "7000");
+  set("groups/g/consumer.session.timeout.ms", "90000");  // more than there may be by now
+  Consumer mine{.id = "a"};
+  Consumer other{.id = "a", .group = "h"};
+  EXPECT_EQ(join(mine).heartbeat_interval, 7s);
+  EXPECT_EQ(join(other).heartbeat_interval, 5s);
+  driver.advance(50s);
+  EXPECT_EQ(beat(other).error, ErrorCode::unknown_member_id);
+  EXPECT_EQ(beat(mine).error, ErrorCode::none);
+  driver.advance(61s);
+  EXPECT_EQ(beat(mine).error, ErrorCode::unknown_member_id);
+}
+
 // ---- topics ----
 
 TEST_F(HeartbeatTest, NewPartitionsAndDeletedTopicsAreNoticed) {
