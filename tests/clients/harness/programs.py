@@ -19,7 +19,7 @@ def java(program: str, profile: str) -> list[object]:
     """A class of drivers/java, compiled against the jars of that profile."""
     jars = maven.classpath(profile)
     sources = [DRIVERS / "java" / f"{name}.java" for name in ("Lines", "Member", program)]
-    folder = BUILD / "clients" / f"java-{profile}"
+    folder = BUILD / "clients" / f"java-{profile}-{program}"
 
     def build() -> None:
         _run("javac", "-nowarn", "-cp", jars, "-d", folder, *sources)
@@ -56,7 +56,7 @@ def rust(program: str) -> list[object]:
 def node(program: str) -> list[object]:
     """A script of drivers/node, copied beside the packages it needs."""
     source, folder = DRIVERS / "node", BUILD / "clients" / "node"
-    files = [source / "package.json", source / "package-lock.json", source / program]
+    files = [source / "package.json", source / "package-lock.json", *source.glob("*.js")]
 
     def build() -> None:
         for file in files:
