@@ -22,8 +22,8 @@ using Fields = Parser::value_type;
 /// Pieces of what is not parsed yet: a head, or what stands between two chunks.
 constexpr std::size_t unparsed_bytes_max = 2 * head_bytes_max;
 
-/// "0\r\n\r\n", the least that ends a body in chunks. Beast 1.81 asserts that it has as much when it is asked again
-/// after the "0\r\n".
+/// "0\r\n\r\n", the least that ends a body in chunks. Beast 1.81 asserts that it has as much when
+/// it is asked again after the "0\r\n".
 constexpr std::size_t last_chunk_bytes_min = 5;
 
 Refusal refusal_of(const beast::error_code& error) {
@@ -122,7 +122,8 @@ struct RequestReader::Parsing {
       const auto used =
           parser->put(boost::asio::const_buffer(unparsed.data(), unparsed.size()), error);
       unparsed.erase(0, used);
-      bytes_wanted = error && parser->is_header_done() && parser->chunked() ? last_chunk_bytes_min : 1;
+      bytes_wanted =
+          error && parser->is_header_done() && parser->chunked() ? last_chunk_bytes_min : 1;
       if (error && error != http::error::need_more) return std::unexpected(refusal_of(error));
       if (error || used == 0) break;
     }
