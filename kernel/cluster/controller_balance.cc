@@ -69,6 +69,7 @@ Task<> ControllerTerm::balance_once() {
     const bool at_end = now.evening && now.plan.empty() && moving_.empty();
     if (now.look || at_end) plan_anew();
     MR_CO_CHECK(co_await write_replicas(next_moves()));
+    if (std::exchange(now.has_evened, false)) MR_CO_CHECK(co_await end_evening());
   }
   tell_of_unwanted();
   const auto copying = std::ranges::count_if(
@@ -187,8 +188,14 @@ void ControllerTerm::plan_anew() {
   now.plan = std::move(plan.moves);
   now.stuck = std::move(plan.stuck);
   if (is_news) tell_plan();
-  if (was_evening && !now.evening)
-    parts_.log.info("brokers have even shares of replicas and leaders");
+  now.has_evened = was_evening && !now.evening;
+}
+
+// Who is preferred leads, also where that is not new.
+Task<> ControllerTerm::end_evening() {
+  parts_.log.info("brokers have even shares of replicas and preferred leaders");
+  if (setting({}, "auto.leader.rebalance.enable", "true") != "true") co_return {};
+  co_return co_await write(moves_back(0));
 }
 
 void ControllerTerm::tell_plan() const {

@@ -91,6 +91,7 @@ class ControllerTerm final : UpdateListener {
     bool look = true;      // something is new: plan anew
     bool even = true;      // and see whether shares are even
     bool evening = false;  // they are made so, until a plan finds nothing to do
+    bool has_evened = false;
     bool paused = false;
     std::vector<BalanceMove> plan;                // not begun yet
     std::map<std::int32_t, std::size_t> stuck;    // see BalancePlan
@@ -159,6 +160,7 @@ class ControllerTerm final : UpdateListener {
   Duration time_to_next_replacement() const;
   BalanceTerms balance_terms() const;
   void plan_anew();
+  Task<> end_evening();
   void tell_plan() const;
   std::int64_t moves_in_flight() const;
   PartitionState moved_by_itself(const BalanceMove& move, const PartitionState& state) const;

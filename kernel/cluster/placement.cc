@@ -45,6 +45,7 @@ class Placing {
         if (std::ranges::find(chosen, load.id) != chosen.end()) continue;
         if (!best || rank(load, leads, racks) < rank(*best, leads, racks)) best = &load;
       }
+      if (!best) break;  // nobody asks for more replicas than there are brokers
       take(*best, leads);
       chosen.push_back(best->id);
       racks.insert(best->rack);

@@ -26,13 +26,7 @@ class ControllerBalanceTest : public ControllerFixture {
     for (const auto& list : lists) {
       topic.partitions.push_back({.leader = list.front(), .replicas = list, .in_sync = list});
     }
-    const auto added = run(on, [&]() -> Task<> {
-      auto& controller = *on.controller;
-      MR_CO_TRY(const auto turn, co_await controller.turn());
-      MR_CO_CHECK(co_await controller.add_topic(topic));
-      co_return {};
-    });
-    ASSERT_TRUE(added) << to_string(added.error());
+    ControllerFixture::add(on, std::move(topic));
   }
   void set(Member& on, std::map<std::string, std::string> configs) {
     const auto written = run(on, [&] {
@@ -134,7 +128,7 @@ TEST_F(ControllerBalanceTest, ABrokerThatJoinsGetsItsShareAFewPartitionsAtATime)
   for (const auto& [broker, count] : replicas(first, "orders")) EXPECT_EQ(count, 9) << broker;
   for (const auto& [broker, count] : leaders(first, "orders")) EXPECT_EQ(count, 3) << broker;
   EXPECT_EQ(leaders(first, "orders").size(), 4U);
-  EXPECT_TRUE(log_.contains("brokers have even shares of replicas and leaders"));
+  EXPECT_TRUE(log_.contains("brokers have even shares of replicas and preferred leaders"));
   EXPECT_EQ(gauge(first, "moves_left"), 0);
   EXPECT_EQ(first.metrics.counter("millrace_balance_moves", "").value(), 9U);
 

@@ -68,12 +68,13 @@ struct Member {
 };
 
 class ControllerFixture : public ::testing::Test {
- protected:
+ public:
   ~ControllerFixture() override {
     for (auto& [id, member] : members_) stop(*member);
     world_.run_for(std::chrono::seconds(1));
   }
 
+ protected:
   template <class F>
   auto run(Member& on, F make) {
     return world_.run(on.node.control(), std::move(make));
@@ -135,14 +136,17 @@ class ControllerFixture : public ::testing::Test {
     topic.id.bytes.fill(static_cast<std::uint8_t>(name.size()));
     topic.partitions.push_back(
         {.leader = replicas.front(), .replicas = replicas, .in_sync = replicas});
-    const auto added = run(on, [&]() -> Task<> {
-      auto& controller = *on.controller;
-      MR_CO_TRY(const auto turn, co_await controller.turn());
-      MR_CO_CHECK(co_await controller.add_topic(topic));
-      co_return {};
-    });
+    return add(on, std::move(topic));
+  }
+  std::shared_ptr<const TopicState> add(Member& on, TopicState topic) {
+    const auto added = run(on, [&] { return add_in_turn(*on.controller, topic); });
     EXPECT_TRUE(added) << to_string(added.error());
-    return std::make_shared<const TopicState>(topic);
+    return std::make_shared<const TopicState>(std::move(topic));
+  }
+  static Task<> add_in_turn(Controller& controller, TopicState topic) {
+    MR_CO_TRY(const auto turn, co_await controller.turn());
+    MR_CO_CHECK(co_await controller.add_topic(std::move(topic)));
+    co_return {};
   }
   PartitionState stored(const std::string& topic) {
     PartitionState state;

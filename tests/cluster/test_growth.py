@@ -1,0 +1,179 @@
+"""A cluster grows and shrinks under a load: who joins gets its share, who shall go is emptied, who is
+gone for too long is replaced; nothing acknowledged is lost or repeated meanwhile."""
+
+import json
+
+from harness.tool import Tool, run
+
+from parts.checked import Checked
+from parts.waiting import until
+
+EVEN_SECONDS_MAX = 120
+MORE_PARTITIONS = 9
+REPLACE_AFTER_MS = 4000
+
+
+def told(cluster, *words: str) -> dict:
+    """Asked again while there is no controller."""
+
+    def answer() -> dict | None:
+        outcome = run("-b", tool_of(cluster).address, "-o", "json", "cluster", *words)
+        return json.loads(outcome.output) if outcome.code == 0 else None
+
+    return until(answer, 30, f"an answer to cluster {words}")
+
+
+def tool_of(cluster) -> Tool:
+    return Tool(next(one.address for one in cluster.brokers.values() if one.running))
+
+
+def status(cluster) -> dict:
+    return told(cluster, "status")
+
+
+def shares(cluster) -> dict[int, dict]:
+    return {broker["id"]: broker for broker in status(cluster)["brokers"]}
+
+
+def is_even(now: dict) -> bool:
+    """Nothing moves or has to, everybody leads its share, and all are in sync."""
+    brokers = [broker for broker in now["brokers"] if broker["live"] and not broker["drained"]]
+    spreads = [
+        max(broker[what] for broker in brokers) - min(broker[what] for broker in brokers)
+        for what in ("replicas", "leaders")
+    ]
+    at_rest = not (now["moving"] or now["left"] or now["under_replicated"] or now["offline"])
+    return at_rest and max(spreads) <= 1
+
+
+def wait_until_even(cluster) -> None:
+    seen = []
+
+    def even() -> bool:
+        seen[:] = [status(cluster)]
+        return is_even(seen[0])
+
+    try:
+        until(even, EVEN_SECONDS_MAX, "even shares")
+    except AssertionError as late:
+        raise AssertionError(f"{late}: {seen}") from None
+
+
+def assert_has_its_share(cluster, id: int) -> None:
+    now = shares(cluster)
+    for what in ("replicas", "leaders"):
+        fair = sum(broker[what] for broker in now.values()) / len(now)
+        assert abs(now[id][what] - fair) < 1, f"{what}: {now}"
+
+
+def logs_of(cluster, id: int, topic: str) -> list:
+    return list((cluster.brokers[id].folder / "data").glob(f"{topic}-*"))
+
+
+def test_a_fourth_broker_gets_its_share(cluster, topic):
+    cluster.create(f"{topic}-more", MORE_PARTITIONS)
+    with Checked(cluster, topic) as checked:
+        new = cluster.add().id
+        wait_until_even(cluster)
+        assert_has_its_share(cluster, new)
+        for name, partitions in ((topic, 3), (f"{topic}-more", MORE_PARTITIONS)):
+            states = cluster.states(name).values()
+            on_new = sum(new in one.replicas for one in states)
+            assert abs(on_new - partitions * 3 / 4) < 1, f"{name}: {states}"
+        assert logs_of(cluster, new, topic)
+        checked.goes_on()
+        print(f"nothing was acknowledged for {checked.load.longest_gap():.2f} s")
+        checked.verdict()
+    cluster.end()
+
+
+def test_growth_goes_on_when_the_controller_is_killed(make_cluster, topic):
+    cluster = make_cluster(defaults={"cluster.balance.moves.max": 1})
+    cluster.create(f"{topic}-more", MORE_PARTITIONS)
+    with Checked(cluster, topic) as checked:
+        new = cluster.add().id
+        until(lambda: status(cluster)["moving"], EVEN_SECONDS_MAX, "a partition that moves")
+        controller = cluster.controller()
+        cluster.kill(controller)
+        until(lambda: cluster.controller() != controller, 30, "another controller")
+        cluster.brokers[controller].start()
+        wait_until_even(cluster)
+        assert_has_its_share(cluster, new)
+        checked.goes_on()
+        checked.verdict()
+    cluster.end()
+
+
+def test_what_is_paused_moves_when_it_goes_on(cluster, topic):
+    cluster.create(topic, MORE_PARTITIONS)
+    assert told(cluster, "balance", "--pause")["balance"] == "paused"
+    new = cluster.add().id
+    controller = cluster.brokers[cluster.controller()]
+    controller.wait_for_log_line("a broker is there", f"broker={new}", timeout=30)
+    now = status(cluster)
+    assert now["balance"] == "paused" and now["left"] > 0 and not now["moving"], now
+    assert shares(cluster)[new]["replicas"] == 0
+    tool_of(cluster).text("cluster", "balance", "--resume")
+    wait_until_even(cluster)
+    assert shares(cluster)[new]["replicas"] > 0
+    cluster.end()
+
+
+def test_the_first_broker_is_drained_and_stopped(make_cluster, topic):
+    cluster = make_cluster(4)
+    cluster.create(f"{topic}-more", MORE_PARTITIONS)
+    with Checked(cluster, topic) as checked:
+        said = tool_of(cluster).text("cluster", "drain", 1, "--wait")
+        assert "broker 1 is empty: it can be stopped" in said
+        for name in (topic, f"{topic}-more"):
+            assert all(1 not in one.replicas for one in cluster.states(name).values())
+        until(lambda: not logs_of(cluster, 1, topic), 30, "the logs of broker 1 are erased")
+        wait_until_even(cluster)
+        cluster.create(f"{topic}-made-meanwhile", 4)
+        assert shares(cluster)[1]["replicas"] == 0, "a drained broker gets nothing new"
+        cluster.stop(1)
+        checked.goes_on()
+        print(f"nothing was acknowledged for {checked.load.longest_gap():.2f} s")
+        checked.verdict()
+    cluster.end()
+
+
+def test_a_drain_that_is_impossible_says_so(cluster, topic):
+    cluster.create(topic, 3)
+    refused = run("-b", cluster.brokers[2].address, "cluster", "drain", 1, "--wait")
+    assert refused.code == 1
+    assert "too few" in refused.errors, refused.errors
+    until(lambda: shares(cluster)[1]["leaders"] == 0, 30, "broker 1 leads nothing")
+    states = cluster.states(topic).values()
+    assert all(len(one.in_sync) == 3 for one in states), "and no replica less than before"
+    tool_of(cluster).text("cluster", "drain", 1, "--cancel")
+    assert not shares(cluster)[1]["drained"]
+    nobody = run("-b", cluster.brokers[2].address, "cluster", "drain", 9)
+    assert nobody.code == 1 and "there is no broker 9; there are 1, 2, 3" in nobody.errors
+    cluster.end()
+
+
+def test_a_broker_that_is_gone_for_too_long_is_replaced(make_cluster, topic):
+    settings = {"cluster.balance.replace.after.ms": REPLACE_AFTER_MS}
+    cluster = make_cluster(4, defaults=settings)
+    with Checked(cluster, topic) as checked:
+        gone = cluster.follower(topic)
+        cluster.kill(gone)
+
+        def replaced() -> bool:
+            states = cluster.states(topic).values()
+            return bool(states) and all(
+                gone not in one.replicas and len(one.in_sync) == 3 for one in states
+            )
+
+        until(replaced, EVEN_SECONDS_MAX, f"broker {gone} is replaced")
+        checked.goes_on()
+        had = {path.name for path in logs_of(cluster, gone, topic)}
+        assert had, "its logs are still there"
+        cluster.brokers[gone].start()
+        cluster.brokers[gone].wait_for_log_line("its log is erased", timeout=30)
+        wait_until_even(cluster)
+        assert shares(cluster)[gone]["replicas"] > 0, "it gets its share, as whoever joins"
+        checked.goes_on()
+        checked.verdict()
+    cluster.end()
