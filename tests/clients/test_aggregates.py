@@ -154,7 +154,6 @@ def test_what_cannot_take_over_is_refused_and_the_old_one_goes_on(broker, tmp_pa
         (PREFIX / "lib/millrace/plugins/operators/filter.so", "expected another version of org.example.operators.tally"),
         (bad / "other_major.so", "built for plugin ABI"),
         (bad / "newer_minor.so", "this kernel loads"),
-        (bad / "other_toolchain.so", "toolchain differs"),
         (TALLIES / "tally_other_id.so", "is org.example.operators.other, expected another version"),
         (TALLIES / "tally_other_name.so", "it has no aggregate tally; it has talley"),
         (TALLIES / "tally_other_topic.so", "keeps its events in __talley, that which runs __tally"),
@@ -164,7 +163,7 @@ def test_what_cannot_take_over_is_refused_and_the_old_one_goes_on(broker, tmp_pa
         answer = tally.replace(file)
         assert answer.status == 400, (file, answer)
         message = answer.json()["message"]
-        assert words in message and "s3cr" not in message and ".operators" not in message, message
+        assert words in message and "s3cr" not in message and "/.operators/" not in message, message
         assert str(file) in message
         assert tally.add("a", 0) == ("one", 1)
     assert tally.replace(TALLIES / "tally_two.so", "talli").status == 404

@@ -130,6 +130,43 @@ def test_a_stream_of_the_configuration(tmp_path):
         broker.close()
 
 
+def test_each_error_policy_of_the_configuration(tmp_path):
+    config = tmp_path / "millrace.toml"
+    config.write_text(
+        "".join(
+            f'[stream.{name}]\nsources = ["in"]\nsink = "out-{name}"\non-error = "{name}"\n{more}'
+            f'[[stream.{name}.steps]]\noperator = "misbehaves"\nhow = "throw"\n'
+            for name, more in (
+                ("stop", ""),
+                ("skip", ""),
+                ("dead-letter", 'dead-letter = "bad"\n'),
+            )
+        )
+    )
+    broker = Configured(tmp_path / "broker", config)
+    try:
+        broker.start()
+        streams = Streams(broker)
+        client = Confluent(broker.address)
+        client.create_topic("in", PARTITIONS)
+        send(client, [b"a", b"poison", b"b"])
+        failed = streams.wait_for_state("stop", "failed")
+        assert "offset 1" in failed["reason"], failed
+        for name in ("skip", "dead-letter"):
+            streams.wait_for_position(name, 3)
+        for topic, values in (
+            ("out-stop", [b"a"]),
+            ("out-skip", [b"a", b"b"]),
+            ("out-dead-letter", [b"a", b"b"]),
+            ("bad", [b"poison"]),
+        ):
+            assert [record.value for record in client.read(topic, 0)] == values, topic
+        client.close()
+        broker.end()
+    finally:
+        broker.close()
+
+
 class Configured(Millrace):
     def __init__(self, folder, config):
         super().__init__(folder, {}, {"plugins.path": f'["{STEPS}"]'})
