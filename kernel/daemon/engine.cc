@@ -254,7 +254,6 @@ Task<> Engine::stop(Duration grace) {
     keep(std::move(stopped));
   }
   listening_.clear();
-  plugins_->stop("transport");
   if (streams_ && broker_open_) {
     auto closed = co_await streams_->close();
     keep(std::move(closed));
@@ -265,6 +264,8 @@ Task<> Engine::stop(Duration grace) {
     auto closed = co_await broker_->close();
     keep(std::move(closed));
   }
+  // Not before: through one of them followers and the controller talk to other brokers.
+  plugins_->stop("transport");
   streams_.reset();
   aggregates_.reset();
   plugins_->stop();
