@@ -169,6 +169,7 @@ def test_fetch_sends_files_and_produce_gathers(own_broker, topic, trace):
     assert len(written) < RECORDS / 5
 
 
+@pytest.mark.alone  # on a busy machine requests take longer than a turn
 def test_a_wake_up_is_one_receive_and_one_send(own_broker, topic, trace):
     """Requests one by one, and some that come together."""
     client = Confluent(own_broker.address)
