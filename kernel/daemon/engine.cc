@@ -146,13 +146,13 @@ Task<> Engine::start_operators() {
     AggregateOrigin origin{std::move(plugin.id), std::move(plugin.version), std::move(plugin.path)};
     MR_CO_CHECK(aggregates_->add(*factory, std::move(origin)));
   }
-  MR_CO_CHECK(co_await aggregates_->open());
   aggregate_files_ = std::make_unique<AggregateFiles>(
       services_, plugins_->settings(), plugins_->planned("operators"), broker_->config().data);
   aggregates_->use(*aggregate_files_);
+  MR_CO_CHECK(co_await aggregates_->open());
   broker_->offer<Aggregates>(*aggregates_);
-  for (const auto& [plugin, extension] : plugins_->extensions(service_provider_id)) {
   broker_->offer<AggregateAdmin>(*aggregates_);
+  for (const auto& [plugin, extension] : plugins_->extensions(service_provider_id)) {
     MR_CO_CHECK(connect(*static_cast<ServiceProvider*>(extension), plugin));
   }
   co_return {};

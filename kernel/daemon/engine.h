@@ -19,8 +19,8 @@
 
 namespace millrace::kernel {
 
-class AggregateRouter;
 class AggregateFiles;
+class AggregateRouter;
 class KernelBroker;
 class StderrLog;
 class StreamService;
@@ -76,9 +76,9 @@ class Engine {
   std::unique_ptr<PluginHost> plugins_;
   Coordination* coordination_ = nullptr;
   std::unique_ptr<KernelBroker> broker_;
+  std::unique_ptr<AggregateFiles> aggregate_files_;
   std::unique_ptr<AggregateRouter> aggregates_;
   std::unique_ptr<StreamService> streams_;
-  std::unique_ptr<AggregateFiles> aggregate_files_;
   bool broker_open_ = false;
   std::vector<Transport*> listening_;
   std::vector<Endpoint> endpoints_;
