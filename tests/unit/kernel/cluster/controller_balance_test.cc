@@ -137,6 +137,22 @@ TEST_F(ControllerBalanceTest, ABrokerThatJoinsGetsItsShareAFewPartitionsAtATime)
   EXPECT_EQ(partitions(first, "orders"), before) << "what is even stays as it is";
 }
 
+TEST_F(ControllerBalanceTest, WhoHadLostItsLeadersHasThemAgainOnceSharesAreEven) {
+  auto& first = start(1);
+  for (const auto id : {2, 3}) start(id);
+  add(first, "orders", rotating(12));
+  die(member_of(3));
+  join(member_of(3));
+  world_.run_for(seconds(1));
+  for (std::int32_t at = 0; at < 12; ++at) catch_up(first, {"orders", at});
+  EXPECT_EQ(leaders(first, "orders").count(3), 0U);
+  start(4);
+  world_.run_for(seconds(1));
+  EXPECT_EQ(catch_up_all(first), 9U);
+  for (const auto& [broker, count] : leaders(first, "orders")) EXPECT_EQ(count, 3) << broker;
+  EXPECT_EQ(leaders(first, "orders").size(), 4U);
+}
+
 TEST_F(ControllerBalanceTest, WhatIsPausedMovesNoFurtherUntilItGoesOn) {
   auto& first = start(1);
   for (const auto id : {2, 3}) start(id);

@@ -69,6 +69,16 @@ TEST(PlacementTest, GrowthGoesWhereTheTopicHasLeast) {
   EXPECT_EQ(placed.at(0).front(), 3);
 }
 
+TEST(PlacementTest, AvoidedBrokersGetSomeOnlyWhereOthersAreTooFew) {
+  const auto cluster = cluster_of({{1, "a"}, {2, "a"}, {3, "b"}, {4, "b"}});
+  for (const auto& replicas : place_replicas(cluster, {}, 12, 2, {3})) {
+    EXPECT_EQ(std::ranges::count(replicas, 3), 0);
+  }
+  for (const auto& replicas : place_replicas(cluster, {}, 12, 4, {3})) {
+    EXPECT_EQ(replicas.back(), 3) << "it leads last";
+  }
+}
+
 TEST(PlacementTest, SmallTopicsDoNotPileUpOnTheFirstBroker) {
   auto cluster = cluster_of({{1, ""}, {2, ""}, {3, ""}});
   std::vector<std::vector<std::int32_t>> all;

@@ -143,6 +143,15 @@ TEST_F(PlanGrowthTest, KeepsWhatIsThereAndPlacesTheRest) {
   }
 }
 
+TEST_F(PlanGrowthTest, PutsNothingOnADrainedBroker) {
+  const auto planned =
+      plan_growth({.name = "grows", .partitions = 9}, cluster_, {{"cluster.drain.brokers", "1"}});
+  ASSERT_FALSE(planned.refusal);
+  for (std::size_t at = 2; at < 9; ++at) {
+    EXPECT_EQ(std::ranges::count(planned.topic.partitions[at].replicas, 1), 0);
+  }
+}
+
 TEST_F(PlanGrowthTest, FollowsAssignmentsOfTheNewPartitions) {
   const auto planned =
       plan_growth({.name = "grows", .partitions = 3, .assignments = {{{3, 2}}}}, cluster_);
