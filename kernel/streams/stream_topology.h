@@ -21,8 +21,8 @@ namespace millrace::kernel {
 /// libraries, so it may block.  [a worker; start-up]
 Result<PlannedStream> plan_stream(StreamSpec spec, const PluginFiles& files);
 
-/// `values` as `library` declares them, with its defaults. `who` they are for is named in errors.
-Result<Options> checked_options(const std::map<std::string, OptionValue, std::less<>>& values,
+/// What is `given` as `library` declares it, with its defaults. `who` it is for is named in errors.
+Result<Options> checked_options(const std::map<std::string, OptionValue, std::less<>>& given,
                                 const PluginLibrary& library, std::string_view who);
 /// The options of one step.
 Result<Options> step_options(const StreamStep& step, const PluginLibrary& library);
