@@ -1,7 +1,7 @@
 // Members of many groups that have settled and only say that they live, each in its turn, every
-// three seconds. They share a few connections, so that it is the groups that cost; and nobody sleeps
-// on an answer: to wake somebody on the same machine is no work of a broker whose members are on
-// others, and would be counted as the broker's.
+// three seconds. They share a few connections, so that it is the groups that cost; and nobody
+// sleeps on an answer: to wake somebody on the same machine is no work of a broker whose members
+// are on others, and would be counted as the broker's.
 #include <algorithm>
 #include <cstdio>
 #include <deque>

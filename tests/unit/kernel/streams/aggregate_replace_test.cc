@@ -180,7 +180,7 @@ TEST_F(AggregateReplaceTest, OneThatCannotReadTheLogIsRefusedAndTheOldOneGoesOn)
   EXPECT_EQ(refused.error().code, Errc::invalid_argument);
   EXPECT_THAT(refused.error().detail,
               ::testing::AllOf(HasSubstr("/next.so: "), HasSubstr("__ledger-"),
-                             HasSubstr("event at offset 0: what is this")));
+                               HasSubstr("event at offset 0: what is this")));
   EXPECT_FALSE(parked->has_value());
   ask("a", [](Ledger& ledger, Command& command, Context& context) {
     for (const auto to : ledger.waiting) context.answer(to, std::make_unique<Text>("still here"));
