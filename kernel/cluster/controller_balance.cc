@@ -28,7 +28,7 @@ BalanceMetrics::BalanceMetrics(Metrics& metrics)
                            "Partitions whose replicas move by themselves now; on the controller")),
       paused(metrics.gauge("millrace_balance_paused",
                            "1 where nothing begins to move by itself; on the controller")),
-      done(metrics.counter("millrace_balance_moves",
+      done(metrics.counter("millrace_balance_moves_total",
                            "Partitions whose replicas have moved by themselves")) {}
 
 BalanceMetrics::~BalanceMetrics() {

@@ -52,6 +52,8 @@ std::vector<ControllerTerm::PartitionChange> ControllerTerm::decide_all(
       const TopicPartition id{name, static_cast<std::int32_t>(at)};
       auto state = topic->partitions[at];
       for (const auto& there : live_in_turn) {
+        // Of the only replica nobody else knows anything: it goes on, whoever was gone in between.
+        if (state.replicas.size() == 1 && &there != &live_in_turn.back()) continue;
         auto elected = decide(*topic, id, state, there);
         if (!elected) continue;
         if (elected->unclean) {

@@ -130,7 +130,7 @@ TEST_F(ControllerBalanceTest, ABrokerThatJoinsGetsItsShareAFewPartitionsAtATime)
   EXPECT_EQ(leaders(first, "orders").size(), 4U);
   EXPECT_TRUE(log_.contains("brokers have even shares of replicas and preferred leaders"));
   EXPECT_EQ(gauge(first, "moves_left"), 0);
-  EXPECT_EQ(first.metrics.counter("millrace_balance_moves", "").value(), 9U);
+  EXPECT_EQ(first.metrics.counter("millrace_balance_moves_total", "").value(), 9U);
 
   const auto before = partitions(first, "orders");
   world_.run_for(minutes(30));
