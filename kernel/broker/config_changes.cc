@@ -96,10 +96,10 @@ std::int64_t effective_number(std::string_view name, const ConfigMap& configs,
   return number ? *number : sources.number(find_group_option(name)->broker);
 }
 
-}  // namespace
-
-Changed changed_topic_configs(const ConfigAlteration& alteration, const ConfigMap& current,
-                              const ConfigSources& sources) {
+// The changes that set something are `one`'s: it refuses one, or does it to the configs that it is
+// given.
+template <class One>
+Changed altered(const ConfigAlteration& alteration, const ConfigMap& current, One one) {
   if (auto refusal = check_form(alteration)) return std::unexpected(*std::move(refusal));
   auto configs = alteration.replace_all ? ConfigMap{} : current;
   for (const auto& change : alteration.changes) {
@@ -107,72 +107,69 @@ Changed changed_topic_configs(const ConfigAlteration& alteration, const ConfigMa
       configs.erase(change.name);
       continue;
     }
-    const auto* option = find_topic_option(change.name);
-    if (!option) {
-      return refuse(ErrorCode::invalid_config, "Unknown topic config name: " + change.name);
-    }
-    const auto inherited = effective_value(*option, sources.merged(), {});
-    if (auto refusal = apply(change, *option, inherited, configs)) {
+    if (std::optional<ConfigRefusal> refusal = one(change, configs)) {
       return std::unexpected(*std::move(refusal));
     }
   }
-  const auto together = check_together(TopicConfig::load(sources.merged(), configs));
+  return configs;
+}
+
+ConfigRefusal unknown_name(std::string_view of, const std::string& name) {
+  return {ErrorCode::invalid_config, "Unknown " + std::string(of) + " config name: " + name};
+}
+
+}  // namespace
+
+Changed changed_topic_configs(const ConfigAlteration& alteration, const ConfigMap& current,
+                              const ConfigSources& sources) {
+  auto configs =
+      altered(alteration, current,
+              [&](const ConfigChange& change, ConfigMap& to) -> std::optional<ConfigRefusal> {
+                const auto* option = find_topic_option(change.name);
+                if (!option) return unknown_name("topic", change.name);
+                return apply(change, *option, effective_value(*option, sources.merged(), {}), to);
+              });
+  if (!configs) return configs;
+  const auto together = check_together(TopicConfig::load(sources.merged(), *configs));
   if (!together) return refuse(ErrorCode::invalid_config, together.error().detail);
   return configs;
 }
 
 Changed changed_broker_configs(const ConfigAlteration& alteration, const ConfigMap& current,
                                const ConfigSources& sources) {
-  if (auto refusal = check_form(alteration)) return std::unexpected(*std::move(refusal));
-  auto configs = alteration.replace_all ? ConfigMap{} : current;
   std::string fixed;
-  for (const auto& change : alteration.changes) {
-    if (change.operation == ConfigOperation::remove) {
-      configs.erase(change.name);
-      continue;
-    }
-    const auto* option = find_broker_option(change.name);
-    if (!option) {
-      return refuse(ErrorCode::invalid_config, "Unknown broker config name: " + change.name);
-    }
-    if (!option->has(config_dynamic)) {
-      fixed += (fixed.empty() ? "" : ", ") + change.name;
-      continue;
-    }
-    const auto set = sources.merged().find(change.name);
-    const auto* fallback = option->option.default_value ? option->option.default_value : "";
-    const auto inherited = set == sources.merged().end() ? std::string(fallback) : set->second;
-    if (auto refusal = apply(change, *option, inherited, configs)) {
-      return std::unexpected(*std::move(refusal));
-    }
-  }
-  if (fixed.empty()) return configs;
+  auto configs = altered(
+      alteration, current,
+      [&](const ConfigChange& change, ConfigMap& to) -> std::optional<ConfigRefusal> {
+        const auto* option = find_broker_option(change.name);
+        if (!option) return unknown_name("broker", change.name);
+        if (!option->has(config_dynamic)) {
+          fixed += (fixed.empty() ? "" : ", ") + change.name;
+          return std::nullopt;
+        }
+        const auto set = sources.merged().find(change.name);
+        const auto* fallback = option->option.default_value ? option->option.default_value : "";
+        const auto inherited = set == sources.merged().end() ? std::string(fallback) : set->second;
+        return apply(change, *option, inherited, to);
+      });
+  if (!configs || fixed.empty()) return configs;
   return refuse(ErrorCode::invalid_request,
                 "Cannot update these configs dynamically: [" + fixed + "]");
 }
 
 Changed changed_group_configs(const ConfigAlteration& alteration, const ConfigMap& current,
                               const ConfigSources& sources) {
-  if (auto refusal = check_form(alteration)) return std::unexpected(*std::move(refusal));
-  auto configs = alteration.replace_all ? ConfigMap{} : current;
-  for (const auto& change : alteration.changes) {
-    if (change.operation == ConfigOperation::remove) {
-      configs.erase(change.name);
-      continue;
-    }
-    const auto* option = find_group_option(change.name);
-    if (!option) {
-      return refuse(ErrorCode::invalid_config, "Unknown group config name: " + change.name);
-    }
-    if (auto refusal = apply(change, *option, {}, configs)) {
-      return std::unexpected(*std::move(refusal));
-    }
-    if (auto refusal = check_bounds(*option, configs[change.name], sources)) {
-      return std::unexpected(*std::move(refusal));
-    }
-  }
-  const auto session = effective_number(group_session_timeout, configs, sources);
-  if (session > effective_number(group_heartbeat_interval, configs, sources)) return configs;
+  auto configs =
+      altered(alteration, current,
+              [&](const ConfigChange& change, ConfigMap& to) -> std::optional<ConfigRefusal> {
+                const auto* option = find_group_option(change.name);
+                if (!option) return unknown_name("group", change.name);
+                if (auto refusal = apply(change, *option, {}, to)) return refusal;
+                return check_bounds(*option, to[change.name], sources);
+              });
+  if (!configs) return configs;
+  const auto session = effective_number(group_session_timeout, *configs, sources);
+  if (session > effective_number(group_heartbeat_interval, *configs, sources)) return configs;
   return refuse(ErrorCode::invalid_config, std::string(group_session_timeout) +
                                                " must be greater than " +
                                                std::string(group_heartbeat_interval));
