@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 
 namespace millrace::kernel::cli {
 
@@ -56,6 +57,13 @@ Errc code_of(unsigned status) {
 }
 
 }  // namespace
+
+std::string text_of(const boost::json::object& object, std::string_view name) {
+  const auto* value = object.if_contains(name);
+  if (value == nullptr || value->is_null()) return "?";
+  if (value->is_string()) return std::string(value->get_string());
+  return boost::json::serialize(*value);
+}
 
 std::string path_segment(std::string_view text) {
   constexpr std::string_view digits = "0123456789ABCDEF";

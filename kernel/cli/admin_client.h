@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <boost/json/object.hpp>
 
@@ -14,6 +15,9 @@ namespace millrace::kernel::cli {
 /// Errc::closed or io when nobody answers there.
 Task<boost::json::object> ask_admin(Network& network, std::string address, std::string method,
                                     std::string path, std::string body = {});
+
+/// A member of an answer as it is shown; "?" where there is none.
+std::string text_of(const boost::json::object& object, std::string_view name);
 
 /// `text` as a segment of a path.
 std::string path_segment(std::string_view text);

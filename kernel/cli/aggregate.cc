@@ -20,14 +20,6 @@ struct AggregateVerb {
   std::string file;
 };
 
-/// A member as it is shown; "?" where there is none.
-std::string text_of(const json::object& object, std::string_view name) {
-  const auto* value = object.if_contains(name);
-  if (value == nullptr || value->is_null()) return "?";
-  if (value->is_string()) return std::string(value->get_string());
-  return json::serialize(*value);
-}
-
 Task<> list(Environment& environment, const Context& context, const AggregateVerb& verb) {
   auto asking = ask_admin(environment.network(), verb.admin, "GET", "/admin/aggregates");
   MR_CO_TRY(const auto answer, co_await std::move(asking));

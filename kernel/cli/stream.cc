@@ -23,14 +23,6 @@ struct StreamVerb {
   bool keep_state = false;
 };
 
-/// A member as it is shown; "?" where there is none.
-std::string text_of(const json::object& object, std::string_view name) {
-  const auto* value = object.if_contains(name);
-  if (value == nullptr || value->is_null()) return "?";
-  if (value->is_string()) return std::string(value->get_string());
-  return json::serialize(*value);
-}
-
 std::string joined(const json::object& object, std::string_view name) {
   std::string text;
   const auto* value = object.if_contains(name);
