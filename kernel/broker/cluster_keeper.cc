@@ -179,14 +179,17 @@ Task<> ClusterKeeper::open_replicas() {
   co_return {};
 }
 
-// Its topic is known, by the id that the log carries too, and has this partition on other brokers.
+// Its topic is known, by the id that the log carries too, and another broker that lives leads this
+// partition, which is not on this one. Where nobody leads it this log may be the last: of a broker
+// whose number was changed, say.
 bool ClusterKeeper::is_elsewhere(const FoundPartition& log) const {
   const auto* topic = state_.find(std::string_view(log.partition.topic));
   const auto at = static_cast<std::size_t>(log.partition.partition);
   if (!topic || log.topic_id.is_none() || topic->id != log.topic_id) return false;
   if (log.partition.partition < 0 || at >= topic->partitions.size()) return false;
-  const auto& replicas = topic->partitions[at].replicas;
-  return std::ranges::find(replicas, config_.id) == replicas.end();
+  const auto& state = topic->partitions[at];
+  if (state.leader == config_.id || !state_.brokers.contains(state.leader)) return false;
+  return std::ranges::find(state.replicas, config_.id) == state.replicas.end();
 }
 
 // A log that another topic of the name has left, when metadata was lost, stays.

@@ -107,3 +107,20 @@ def test_what_stands_beside_a_log_is_made_again_from_it(broker, golden):
     assert printed.count("producerId") == sum(
         path.stat().st_size for path in files_of(folder, ".txnindex")
     ) // 34, printed
+
+
+def test_logs_stay_when_the_number_of_the_broker_is_another_one(broker):
+    """Nobody leads them then, and nobody else has them: they are there under the old number again."""
+    records = numbered_records(10)
+    create_topic(broker.address, "orders", 1)
+    client = Confluent(broker.address)
+    client.produce("orders", records)
+    client.close()
+    stop(broker)
+    broker.settings["broker.id"] = 7
+    broker.start()
+    assert (broker.folder / "data" / "orders-0").is_dir()
+    stop(broker)
+    del broker.settings["broker.id"]
+    broker.start()
+    assert len(Confluent(broker.address).read("orders", 0)) == len(records)
