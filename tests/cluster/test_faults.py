@@ -24,9 +24,7 @@ TOLD_SECONDS_MAX = 0.5
 
 def test_the_leader_is_killed(cluster, topic):
     with Checked(cluster, topic) as checked:
-        leader = cluster.leader(topic)
-        cluster.kill(leader)
-        cluster.leader(topic, other_than=leader)
+        leader = cluster.kill_leader(topic)
         checked.goes_on()
         gap = checked.load.longest_gap()
         print(f"nothing was acknowledged for {gap:.2f} s, of a session of {SESSION_MS / 1000} s")

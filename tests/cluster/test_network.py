@@ -132,9 +132,7 @@ def test_links_are_late(make_cluster, topic, proxies):
         for proxy in proxies.of.values():
             proxy.delay, proxy.loss = LATE_SECONDS, LOST_SHARE
         checked.goes_on()
-        leader = cluster.leader(topic)
-        cluster.kill(leader)
-        cluster.leader(topic, other_than=leader)
+        leader = cluster.kill_leader(topic)
         checked.goes_on()
         cluster.brokers[leader].start()
         cluster.wait_until_healed(topic)

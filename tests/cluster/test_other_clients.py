@@ -21,9 +21,7 @@ def test_it_goes_on(cluster, topic, client):
     history = History()
     with Foreign(client, cluster.addresses, topic, PARTITIONS, history) as foreign:
         foreign.goes_on()
-        leader = cluster.leader(topic)
-        cluster.kill(leader)
-        cluster.leader(topic, other_than=leader)
+        leader = cluster.kill_leader(topic)
         foreign.goes_on()
         cluster.brokers[leader].start()
         cluster.wait_until_healed(topic)

@@ -245,6 +245,13 @@ class Cluster:
 
         return until(led, HEAL_SECONDS_MAX, f"a leader of {topic}-{partition}")
 
+    def kill_leader(self, topic: str, partition: int = 0) -> int:
+        """Kills it; who it was, once another one leads."""
+        leader = self.leader(topic, partition)
+        self.kill(leader)
+        self.leader(topic, partition, other_than=leader)
+        return leader
+
     def follower(self, topic: str, partition: int = 0) -> int:
         """One that is in sync and does not lead."""
         leader = self.leader(topic, partition)

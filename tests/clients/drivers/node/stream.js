@@ -43,14 +43,21 @@ async function main() {
   })
   let waiting = []
   let ended = false
+  let wake = () => {}
   const input = readline.createInterface({ input: process.stdin })
-  input.on('line', line => waiting.push(line.split(' ')))
-  input.on('close', () => (ended = true))
+  input.on('line', line => {
+    waiting.push(line.split(' '))
+    wake()
+  })
+  input.on('close', () => {
+    ended = true
+    wake()
+  })
   while (!ended || waiting.length > 0) {
+    if (waiting.length === 0) await new Promise(resolve => (wake = resolve))
     const lines = waiting
     waiting = []
     await send(lines)
-    if (lines.length === 0) await new Promise(resolve => setTimeout(resolve, 10))
   }
   await producer.disconnect()
   await consumer.disconnect()
