@@ -7,6 +7,7 @@
 
 #include "kernel/cli/admin_client.h"
 #include "kernel/cli/context.h"
+#include "kernel/cli/usage.h"
 
 namespace millrace::kernel::cli {
 
@@ -86,7 +87,9 @@ void add_aggregate_verb(CLI::App& app, Context& context, Action& action) {
       "let an aggregate go on as another version of its plugin, with the state of its log, until "
       "the broker restarts; one that does not fit is refused, and the old one goes on");
   replacing->add_option("NAME", chosen->name, "the aggregate")->required();
-  replacing->add_option("PLUGIN_FILE", chosen->file, "on the broker's machine")->required();
+  replacing->add_option("PLUGIN_FILE", chosen->file, "on the broker's machine")
+      ->required()
+      ->check(not_empty);
   does(replacing, &replace);
 }
 

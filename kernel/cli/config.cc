@@ -12,6 +12,7 @@
 #include "kernel/cli/cluster_client.h"
 #include "kernel/cli/config_reference.h"
 #include "kernel/cli/context.h"
+#include "kernel/cli/usage.h"
 
 namespace millrace::kernel::cli {
 
@@ -178,9 +179,11 @@ Task<> alter(Environment& environment, const Context& context, AlterArguments ar
 
 void add_target(CLI::App& verb, Target& target) {
   auto* which = verb.add_option_group("of what");
-  which->add_option("--topic", target.topic, "a topic")->type_name("NAME");
-  which->add_option("--broker", target.broker, "one broker")->type_name("ID");
-  which->add_option("--group", target.group, "a consumer group")->type_name("NAME");
+  which->add_option("--topic", target.topic, "a topic")->type_name("NAME")->check(not_empty);
+  which->add_option("--broker", target.broker, "one broker")->type_name("ID")->check(not_empty);
+  which->add_option("--group", target.group, "a consumer group")
+      ->type_name("NAME")
+      ->check(not_empty);
   which->add_flag("--all-brokers", target.all_brokers, "what is set for all brokers");
   which->require_option(1);
 }

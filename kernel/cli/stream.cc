@@ -7,6 +7,7 @@
 
 #include "kernel/cli/admin_client.h"
 #include "kernel/cli/context.h"
+#include "kernel/cli/usage.h"
 
 namespace millrace::kernel::cli {
 
@@ -199,7 +200,9 @@ void add_stream_verb(CLI::App& app, Context& context, Action& action) {
   does(removing, &remove);
   auto* replacing = named("replace", "let a step go on as the operator of another plugin file");
   replacing->add_option("STEP", chosen->step, "the step's name")->required();
-  replacing->add_option("PLUGIN_FILE", chosen->file, "on the broker's machine")->required();
+  replacing->add_option("PLUGIN_FILE", chosen->file, "on the broker's machine")
+      ->required()
+      ->check(not_empty);
   does(replacing, &replace);
 }
 

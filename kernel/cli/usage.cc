@@ -86,4 +86,8 @@ std::string usage_error(const CLI::App& program, const CLI::ParseError& error) {
   return concat(name, ": ", what_is_wrong(program, *verb, error), "\nSee ", name, " --help\n");
 }
 
+std::string not_empty(const std::string& value) {
+  return value.empty() ? "an empty value is no name; give one" : "";
+}
+
 }  // namespace millrace::kernel::cli

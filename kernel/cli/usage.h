@@ -14,4 +14,8 @@ namespace millrace::kernel::cli {
 /// on; a line each. `program` is the App whose parse() threw `error`.
 std::string usage_error(const CLI::App& program, const CLI::ParseError& error);
 
+/// A check of an argument: an empty one, of a shell's variable that is not set, names nothing, and
+/// is not as if it were not there.
+std::string not_empty(const std::string& value);
+
 }  // namespace millrace::kernel::cli

@@ -220,6 +220,9 @@ def test_plugins_are_listed_shown_and_checked(tmp_path):
         (["topic", "list", "x"], ['millrace topic list: "x" is one argument too many']),
         (["-o", "yaml", "topic", "list"], ['--output: expected table or json, found "yaml"']),
         (["config", "alter", "--set", "a=b"], ["--topic", "--all-brokers"]),
+        (["config", "alter", "--group", "", "--set", "a=b"], ["--group: an empty value is no name"]),
+        (["config", "describe", "--broker", ""], ["--broker: an empty value is no name"]),
+        (["aggregate", "replace", "ledger", ""], ["PLUGIN_FILE: an empty value is no name"]),
     ],
 )
 def test_wrong_usage_is_told_with_what_would_be_right(words, said):
