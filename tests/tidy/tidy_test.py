@@ -251,7 +251,7 @@ SLEEPS = re.compile(
 # Where time is the subject: a pace to send at, an idle broker, members that stay for a while, links
 # that are late.
 MEASURES_TIME = (
-    "tests/bench/load/end_to_end.cc",
+    "tests/bench/load/paced.cc",
     "tests/bench/load/group_heartbeats.cc",
     "tests/bench/figures/cases.py",
     "tests/clients/harness/churn.py",

@@ -21,6 +21,9 @@ IDLE_SECONDS = 5
 OTHERS = "others %"
 """The share of the machine that neither broker nor client used, of the worst repetition."""
 
+PLAIN = "a plain server"
+"""That does no more than the system calls of the case, with the same data at the same time: what is the machine's."""
+
 Figures = dict[str, float]
 
 
@@ -31,16 +34,28 @@ class Bench:
     broker: Broker
     build: Path
     scale: float
+    replicas = 1
 
     def __post_init__(self):
-        self.admin = AdminClient({"bootstrap.servers": self.broker.address, "log_level": 2})
+        self.admin = AdminClient({"bootstrap.servers": self.address, "log_level": 2})
+
+    @property
+    def address(self) -> str:
+        return self.broker.address
 
     @property
     def pid(self) -> int:
         return self.broker.process.pid
 
+    @property
+    def pids(self) -> list[int]:
+        return [self.pid]
+
+    def log_tail(self) -> str:
+        return self.broker.log_tail()
+
     def make_topic(self, name: str, partitions: int) -> str:
-        self.admin.create_topics([NewTopic(name, partitions, 1)])[name].result(60)
+        self.admin.create_topics([NewTopic(name, partitions, self.replicas)])[name].result(60)
         return name
 
     def remove_topic(self, name: str) -> None:
@@ -49,16 +64,19 @@ class Bench:
     def load(self, mode: str, **options: object) -> Figures:
         """Runs bench-load; adds what the broker and others used meanwhile."""
         words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
-        command = [self.build / "bin" / "bench-load", mode, f"--broker={self.broker.address}", *words]
-        meter = Meter(self.pid)
+        command = [self.build / "bin" / "bench-load", mode, f"--broker={self.address}", *words]
+        meter = Meter(*self.pids)
         done = subprocess.run(command, capture_output=True, text=True)
         usage = meter.stop()
         if done.returncode != 0:
-            raise SystemExit(f"{mode} {' '.join(words)}: {done.stderr}\n{self.broker.log_tail()}")
+            raise SystemExit(f"{mode} {' '.join(words)}: {done.stderr}\n{self.log_tail()}")
         taken = json.loads(done.stdout)
         taken["broker_cpu_seconds"] = usage.broker_cpu_seconds
         taken[OTHERS] = usage.others_percent(taken["client_cpu_seconds"])
         return taken
+
+    def largest_segment(self, topic: str) -> Path:
+        return max(self.broker.folder.rglob(f"{topic}-0/*.log"), key=lambda file: file.stat().st_size)
 
     def members(self) -> int:
         """Of all groups, ten in each."""
@@ -92,12 +110,12 @@ def latencies(taken: Figures) -> Figures:
     }
 
 
-def idle(bench: Bench) -> Figures:
-    meter = Meter(bench.pid)
-    time.sleep(IDLE_SECONDS)
+def idle(bench: Bench, seconds: float = IDLE_SECONDS) -> Figures:
+    meter = Meter(*bench.pids)
+    time.sleep(seconds)
     usage = meter.stop()
     return {
-        "resident MiB": memory_mib(bench.pid, "VmRSS"),
+        "resident MiB": sum(memory_mib(pid, "VmRSS") for pid in bench.pids),
         "% of a core": 100 * usage.broker_cpu_seconds / usage.seconds,
         OTHERS: usage.others_percent(0),
     }
@@ -137,11 +155,13 @@ def read_back(size: int, full: int, partitions: int):
             bench.load("consume", topic=topic, partitions=partitions, messages=count))
         raw = throughput(
             bench.load("raw-fetch", topic=topic, partitions=partitions, connections=2))
+        plain = bench.load("plain-fetch", file=bench.largest_segment(topic), connections=2)
         bench.remove_topic(topic)
         others = max(client.pop(OTHERS), raw.pop(OTHERS))
         return (
             {f"client, {name}": value for name, value in client.items()}
             | {f"raw, {name}": value for name, value in raw.items()}
+            | {f"{PLAIN}, CPU s/GB": plain["server_cpu_seconds"] / (plain["bytes"] / 1e9)}
             | {OTHERS: others}
         )
 
@@ -166,10 +186,15 @@ def small(connections: int, depth: int):
         taken = bench.load("small", topic=topic, partitions=connections, connections=connections,
                            depth=depth, bytes=100, acks=1, seconds=4)
         bench.remove_topic(topic)
-        return {
+        figures = {
             "requests/s": taken["messages"] / taken["seconds"],
             "broker CPU us/request": 1e6 * taken["broker_cpu_seconds"] / taken["messages"],
-        } | latencies(taken)
+        }
+        if connections * depth == 1:
+            plain = bench.load("plain-small", file=bench.broker.folder / "plain", seconds=4)
+            used = 1e6 * plain["server_cpu_seconds"] / plain["messages"]
+            figures[f"{PLAIN}, CPU us/request"] = used
+        return figures | latencies(taken)
 
     return run
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-LESS_IS_BETTER = ("ms", "MiB", "s/GB", "us/message", "us/request", "% of a core", "in s")
+LESS_IS_BETTER = ("ms", "MiB", "s/GB", "us/message", "us/request", "% of a core", "in s", "worst s")
 """The endings of such figures."""
 
 
@@ -11,7 +11,10 @@ class Limit:
     case: str
     figure: str
     of_peer: float | None = None
+    """Of the best of them, where there are several."""
     absolute: float | None = None
+    of_floor: float | None = None
+    """Of what no program can do without: whichever of this and `of_peer` allows more."""
 
     def applies(self, case: str, figure: str) -> bool:
         return case.startswith(self.case) and figure.endswith(self.figure)
@@ -30,6 +33,16 @@ LIMITS = [
     Limit("group heartbeats", "% of a core", absolute=5),
     Limit("1,000 idle connections", "% of a core", absolute=1),
     Limit("1,000 idle partitions", "% of a core", absolute=1),
+    Limit("RF 3, produce", "MB/s", of_peer=1),
+    Limit("RF 3, produce", "broker CPU s/GB", of_peer=0.25, of_floor=1.5),
+    Limit("RF 3, idle", "% of a core", absolute=1),
+    Limit("RF 3, 1,000 messages/s", "p99 ms", of_peer=0.5),
+    Limit("RF 3, leader stopped, Java", "worst ms", absolute=250),
+    Limit("RF 3, leader stopped, librdkafka", "worst ms", absolute=600),
+    Limit("RF 3, leader killed", "worst s", absolute=6.5),
+    Limit("RF 3, 3,000 partitions", "created in s", absolute=5),
+    Limit("RF 3, 3,000 partitions", "% of a core", absolute=1),
+    Limit("RF 3, 3,000 partitions", "leaders of a dead broker moved in s", absolute=2),
 ]
 
 
@@ -41,11 +54,19 @@ def limit_of(case: str, figure: str) -> Limit | None:
     return next((limit for limit in LIMITS if limit.applies(case, figure)), None)
 
 
-def is_kept(limit: Limit, ours: float, peers: float | None) -> bool | None:
-    """None when that cannot be told without the peer's figure."""
-    bound = limit.absolute
-    if limit.of_peer is not None:
-        if peers is None:
-            return None
-        bound = limit.of_peer * peers
-    return ours <= bound if less_is_better(limit.figure) else ours >= bound
+def is_kept(
+    limit: Limit, ours: float, peers: list[float], floor: float | None = None
+) -> bool | None:
+    """None when that cannot be told without a peer's figure."""
+    less = less_is_better(limit.figure)
+    bounds = []
+    if limit.absolute is not None:
+        bounds.append(limit.absolute)
+    if limit.of_floor is not None and floor is not None:
+        bounds.append(limit.of_floor * floor)
+    if limit.of_peer is not None and peers:
+        bounds.append(limit.of_peer * (min(peers) if less else max(peers)))
+    kept = any(ours <= bound if less else ours >= bound for bound in bounds)
+    if not kept and limit.of_peer is not None and not peers:
+        return None
+    return kept

@@ -46,17 +46,20 @@ class Usage:
 
 
 class Meter:
-    """Usage between its making and stop()."""
+    """Usage between its making and stop(), of all processes of one broker or of a cluster's."""
 
-    def __init__(self, pid: int):
-        self.pid = pid
+    def __init__(self, *pids: int):
+        self.pids = pids
         self.started = time.monotonic()
-        self.broker = cpu_seconds(pid)
+        self.broker = self._used()
         self.machine = busy_seconds()
 
     def stop(self) -> Usage:
         return Usage(
             time.monotonic() - self.started,
-            cpu_seconds(self.pid) - self.broker,
+            self._used() - self.broker,
             busy_seconds() - self.machine,
         )
+
+    def _used(self) -> float:
+        return sum(map(cpu_seconds, self.pids))

@@ -1,10 +1,13 @@
 """Figures as a table in Markdown and as bars in SVG."""
 
+import argparse
+import statistics
 from collections.abc import Iterable
 from html import escape
+from pathlib import Path
 
 from figures.cases import OTHERS
-from figures.limits import is_kept, less_is_better, limit_of
+from figures.limits import Limit, is_kept, less_is_better, limit_of
 
 Results = dict[str, dict[str, dict[str, float]]]
 """{case: {figure: {broker: value}}}"""
@@ -19,27 +22,50 @@ def number(value: float) -> str:
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
-def verdict(case: str, figure: str, values: list[float]) -> str:
+def medians(runs: dict[str, list[dict[str, dict[str, float]]]]) -> Results:
+    """Of each figure of {broker: [{case: {figure: value}}]}; of what others used, the most."""
+    brokers = list(runs)
+    return {
+        case: {
+            figure: {
+                broker: (max if figure == OTHERS else statistics.median)(
+                    run[case][figure] for run in runs[broker]
+                )
+                for broker in brokers
+            }
+            for figure in runs[brokers[0]][0][case]
+        }
+        for case in runs[brokers[0]][0]
+    }
+
+
+def asked(limit: Limit, floor: float | None) -> str:
+    if limit.absolute is not None:
+        return number(limit.absolute)
+    of_peer = f"ratio {number(limit.of_peer)}"
+    if limit.of_floor is None or floor is None:
+        return of_peer
+    return f"{of_peer} or {number(limit.of_floor * floor)}"
+
+
+def verdict(case: str, figure: str, values: list[float], floor: float | None = None) -> str:
+    """`values`: ours, and each peer's."""
     limit = limit_of(case, figure)
     if limit is None:
         return ""
-    kept = is_kept(limit, values[0], values[1] if len(values) > 1 else None)
-    bound = (
-        f"{number(limit.absolute)}"
-        if limit.absolute is not None
-        else f"ratio {number(limit.of_peer)}"
-    )
+    kept = is_kept(limit, values[0], values[1:], floor)
     sign = "≤" if less_is_better(figure) else "≥"
     word = {True: "kept", False: "**missed**", None: "not compared"}[kept]
-    return f"{word} ({sign} {bound})"
+    return f"{word} ({sign} {asked(limit, floor)})"
 
 
-def table(results: Results, brokers: list[str]) -> str:
-    compared = len(brokers) > 1
-    heads = ["case", "figure", *brokers, *(["ratio"] if compared else []), "asked", "others %"]
+def table(results: Results, brokers: list[str], floor: float | None = None) -> str:
+    peers = brokers[1:]
+    ratios = ["ratio"] if len(peers) == 1 else [f"ratio to {peer}" for peer in peers]
+    heads = ["case", "figure", *brokers, *ratios, "asked", "others %"]
     lines = [
         "| " + " | ".join(heads) + " |",
-        "| --- | --- |" + " ---: |" * (len(brokers) + compared) + " --- | ---: |",
+        "| --- | --- |" + " ---: |" * (len(brokers) + len(peers)) + " --- | ---: |",
     ]
     for case, figures in results.items():
         others = max(figures.get(OTHERS, {"": 0.0}).values())
@@ -48,21 +74,36 @@ def table(results: Results, brokers: list[str]) -> str:
                 continue
             values = [by_broker[broker] for broker in brokers]
             cells = [case, figure, *map(number, values)]
-            if compared:
-                cells.append(f"{values[0] / values[1]:.2f}" if values[1] else "")
-            cells += [verdict(case, figure, values), number(others)]
+            cells += [f"{values[0] / peer:.2f}" if peer else "" for peer in values[1:]]
+            cells += [verdict(case, figure, values, floor), number(others)]
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
-def missed(results: Results, brokers: list[str]) -> list[str]:
+def missed(results: Results, brokers: list[str], floor: float | None = None) -> list[str]:
     found = []
     for case, figures in results.items():
         for figure, by_broker in figures.items():
-            word = verdict(case, figure, [by_broker[broker] for broker in brokers])
+            word = verdict(case, figure, [by_broker[broker] for broker in brokers], floor)
             if word.startswith("**missed"):
                 found.append(f"{case}: {figure}")
     return found
+
+
+def words_to_repeat() -> list[str]:
+    """The arguments, without where this machine keeps its build."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build")
+    parser.add_argument("--write", action="store_true")
+    return parser.parse_known_args()[1]
+
+
+def write_section(path: Path, name: str, text: str) -> None:
+    """Between the marks of that name, which keeps what people wrote around them."""
+    begin, end = f"<!-- {name} -->\n", "<!-- end -->\n"
+    before, rest = path.read_text().split(begin)
+    after = rest.split(end, 1)[1]
+    path.write_text(f"{before}{begin}\n{text}\n{end}{after}")
 
 
 def bars(title: str, results: Results, figure_ending: str, brokers: list[str]) -> str:

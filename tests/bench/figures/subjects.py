@@ -12,31 +12,34 @@ from harness.broker import ApacheKafka, Broker, Millrace
 from harness.wire import RawConnection
 
 
+STOCK_JAVA = [
+    "-Xms1G",
+    "-Xmx1G",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-XX:MaxInlineLevel=15",
+    "-Djava.awt.headless=true",
+]
+"""Heap and collector of Kafka's own start script."""
+
+
 class StockMillrace(Millrace):
     title = "Millrace"
     shards = 0
 
 
 class StockKafka(ApacheKafka):
-    """With the heap and the collector of its own start script, not the small ones of the tests."""
+    """Not with the small heap and the quick compiler of the tests."""
 
     title = "Apache Kafka"
 
     def command(self) -> list[str]:
         small = {"-Xmx512m", "-XX:TieredStopAtLevel=1"}
         words = [word for word in super().command() if word not in small]
-        stock = [
-            "-Xms1G",
-            "-Xmx1G",
-            "-server",
-            "-XX:+UseG1GC",
-            "-XX:MaxGCPauseMillis=20",
-            "-XX:InitiatingHeapOccupancyPercent=35",
-            "-XX:+ExplicitGCInvokesConcurrent",
-            "-XX:MaxInlineLevel=15",
-            "-Djava.awt.headless=true",
-        ]
-        return [words[0], *stock, *words[1:]]
+        return [words[0], *STOCK_JAVA, *words[1:]]
 
 
 @contextmanager

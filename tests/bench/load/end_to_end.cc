@@ -1,37 +1,10 @@
-#include <atomic>
-#include <cstring>
 #include <thread>
 
+#include "paced.h"
 #include "rdkafka.h"
 
 namespace millrace::bench {
 namespace {
-
-using std::chrono::duration_cast;
-using std::chrono::microseconds;
-using std::chrono::nanoseconds;
-
-struct Pace {
-  Clock::time_point start;
-  nanoseconds step;
-  std::int64_t messages;
-
-  Clock::time_point due(std::int64_t message) const { return start + message * step; }
-};
-
-/// Sends message `n` when it is due; what is sent carries the time that it was due at.
-void send_paced(rd_kafka_t* client, rd_kafka_topic_t* topic, const Pace& pace, std::string value) {
-  for (std::int64_t sent = 0; sent < pace.messages;) {
-    const auto due = pace.due(sent);
-    rd_kafka_poll(client, 0);
-    std::this_thread::sleep_until(due);
-    const auto stamp = due.time_since_epoch().count();
-    std::memcpy(value.data(), &stamp, sizeof stamp);
-    const auto refused = rd_kafka_produce(topic, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_COPY,
-                                          value.data(), value.size(), nullptr, 0, nullptr);
-    if (!refused) ++sent;
-  }
-}
 
 /// Reads until every partition's end is reached, so that the consumer waits there when sending
 /// starts.
@@ -55,12 +28,7 @@ Figures end_to_end(const Load& load) {
   const Topic topic(rd_kafka_topic_new(producer.get(), load.topic.c_str(), nullptr));
   wait_for_ends(consumer.get(), load.partitions);
 
-  const Pace pace{
-      .start = Clock::now() + std::chrono::milliseconds(10),
-      .step = duration_cast<nanoseconds>(std::chrono::duration<double>(1 / load.per_second)),
-      .messages = static_cast<std::int64_t>(load.per_second * load.seconds)};
-  const auto counted_from =
-      pace.start + duration_cast<nanoseconds>(std::chrono::duration<double>(load.warm_up_seconds));
+  const Pace pace(load);
   std::jthread sender(
       [&] { send_paced(producer.get(), topic.get(), pace, make_text(load.message_bytes)); });
 
@@ -71,12 +39,8 @@ Figures end_to_end(const Load& load) {
     if (!message) throw LoadFailed("no message in 20 s");
     if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) continue;
     if (message->err) throw LoadFailed(rd_kafka_message_errstr(message.get()));
-    Clock::rep stamp = 0;
-    std::memcpy(&stamp, message->payload, sizeof stamp);
-    const Clock::time_point due{Clock::duration(stamp)};
-    if (due >= counted_from) {
-      figures.latency.add(duration_cast<microseconds>(Clock::now() - due).count());
-    }
+    const auto due = due_of(*message);
+    if (due >= pace.counted_from) figures.latency.add(microseconds_since(due));
     ++figures.messages;
     figures.bytes += static_cast<std::int64_t>(message->len);
   }

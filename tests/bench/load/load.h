@@ -51,6 +51,9 @@ Figures consume(const Load& load);
 /// librdkafka, a producer at a steady rate and a consumer. A latency counts from when its message
 /// should have been sent, so that a stall is seen by all that it delayed.
 Figures end_to_end(const Load& load);
+/// librdkafka, a producer at a steady rate; a latency counts from when its message should have been
+/// sent to its acknowledgement.
+Figures produce_paced(const Load& load);
 /// One record a request over raw sockets, `depth` requests in flight on each connection, for
 /// `seconds`.
 Figures small_requests(const Load& load);

@@ -19,6 +19,7 @@ const std::map<std::string, std::function<Figures(const Load&)>> modes{
     {"produce", produce},
     {"consume", consume},
     {"e2e", end_to_end},
+    {"paced", produce_paced},
     {"small", small_requests},
     {"raw-fetch", raw_fetch},
     {"classic-heartbeats", classic_heartbeats},

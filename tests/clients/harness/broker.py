@@ -211,6 +211,8 @@ class ApacheKafka(Broker):
     stop_seconds_max = 30
     stop_code = 128 + signal.SIGTERM
     logs_half_a_request = False
+    cluster_id: str | None = None
+    """Of the cluster that it is one of; without one, its own."""
 
     def __init__(self, folder: Path, defaults: dict[str, object] | None = None):
         super().__init__(folder, defaults or {})
@@ -257,11 +259,14 @@ class ApacheKafka(Broker):
             "rootLogger.appenderRef.out.ref=out\n"
         )
         storage_tool = ["java", "-cp", classpath, "kafka.tools.StorageTool"]
-        cluster = subprocess.run(
-            [*storage_tool, "random-uuid"], check=True, capture_output=True, text=True
-        )
+        cluster_id = self.cluster_id
+        if cluster_id is None:
+            made = subprocess.run(
+                [*storage_tool, "random-uuid"], check=True, capture_output=True, text=True
+            )
+            cluster_id = made.stdout.split()[-1]
         subprocess.run(
-            [*storage_tool, "format", "-t", cluster.stdout.split()[-1], "-c", properties],
+            [*storage_tool, "format", "-t", cluster_id, "-c", properties],
             check=True,
             capture_output=True,
         )

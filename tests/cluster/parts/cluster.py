@@ -158,7 +158,7 @@ class Cluster:
     def stop(self, id: int) -> float:
         """In order; how long it took."""
         code, seconds = self.brokers[id].stop()
-        assert code == 0, self.brokers[id].log_tail()
+        assert code == self.brokers[id].stop_code, self.brokers[id].log_tail()
         return seconds
 
     def end(self) -> None:
