@@ -35,13 +35,15 @@ struct Load {
   double seconds = 5;          ///< of the loads that are paced or timed
   double per_second = 1000;    ///< of the paced load
   double warm_up_seconds = 2;  ///< of the paced load, which are not counted
+  std::string file;            ///< of the plain server: what it sends, or appends to
 };
 
 struct Figures {
   std::int64_t messages = 0;
   std::int64_t bytes = 0;
   double seconds = 0;
-  Histogram latency;  ///< empty where the load has none
+  Histogram latency;              ///< empty where the load has none
+  double server_cpu_seconds = 0;  ///< of the plain server
 };
 
 /// librdkafka, from the first send to the last acknowledgement; latency is that of a delivery.
@@ -59,6 +61,12 @@ Figures produce_paced(const Load& load);
 Figures small_requests(const Load& load);
 /// Whole partitions read over raw sockets, 1 MiB at a time; the records are thrown away.
 Figures raw_fetch(const Load& load);
+
+/// One request at a time, for `seconds`, to a server of our own that receives it, appends it to
+/// `file` and answers.
+Figures plain_small(const Load& load);
+/// `file` over each of `connections` from a server of our own, 1 MiB at a time by sendfile.
+Figures plain_fetch(const Load& load);
 
 /// `messages` members in groups of ten over `connections` sockets, each of which says every three
 /// seconds that it lives, for `seconds`. Prints "ready" once all groups have settled.

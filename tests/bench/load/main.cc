@@ -22,6 +22,8 @@ const std::map<std::string, std::function<Figures(const Load&)>> modes{
     {"paced", produce_paced},
     {"small", small_requests},
     {"raw-fetch", raw_fetch},
+    {"plain-small", plain_small},
+    {"plain-fetch", plain_fetch},
     {"classic-heartbeats", classic_heartbeats},
     {"consumer-heartbeats", consumer_heartbeats},
 };
@@ -46,6 +48,9 @@ void print(const Figures& figures) {
                 static_cast<unsigned long long>(figures.latency.quantile(0.999)),
                 static_cast<unsigned long long>(figures.latency.max()));
   }
+  if (figures.server_cpu_seconds > 0) {
+    std::printf(R"(, "server_cpu_seconds": %.4f)", figures.server_cpu_seconds);
+  }
   std::printf("}\n");
 }
 
@@ -54,7 +59,7 @@ int run(int argc, char** argv) {
   Load load;
   std::string mode;
   app.add_option("mode", mode)->required()->check(CLI::IsMember(modes));
-  app.add_option("--broker", load.address)->required();
+  app.add_option("--broker", load.address, "not of the plain server");
   app.add_option("--topic", load.topic);
   app.add_option("--partitions", load.partitions)->check(CLI::PositiveNumber);
   app.add_option("--messages", load.messages);
@@ -65,6 +70,7 @@ int run(int argc, char** argv) {
   app.add_option("--connections", load.connections)->check(CLI::PositiveNumber);
   app.add_option("--depth", load.depth, "requests in flight on a connection");
   app.add_option("--seconds", load.seconds);
+  app.add_option("--file", load.file, "that the plain server sends or appends to");
   app.add_option("--per-second", load.per_second, "messages of the paced load");
   CLI11_PARSE(app, argc, argv);
   print(modes.at(mode)(load));
