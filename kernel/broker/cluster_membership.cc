@@ -20,6 +20,9 @@ constexpr std::string_view kept_topics = "/millrace/kept_topics";
 constexpr Duration quiet_start_max = std::chrono::seconds(10);
 constexpr Duration leave_time_max = std::chrono::seconds(10);
 constexpr Duration hand_over_time_max = std::chrono::seconds(30);
+// Clients that send to this broker meanwhile are told who leads now; those whose connection is
+// closed have to look for it, one after the other of their brokers.
+constexpr Duration redirect_time = std::chrono::milliseconds(250);
 
 }  // namespace
 
@@ -328,8 +331,11 @@ Task<> ClusterKeeper::hand_over(Duration limit) {
   if (!handed) {
     parts_.log.warning("the broker stops while it still leads partitions",
                        {{"reason", handed.error().detail}});
+    co_return {};
   }
-  co_return {};
+  // Or leaders would ask for this one again, and wait for it if the controller ends meanwhile.
+  MR_CO_CHECK(co_await replicas_.stop_following());
+  co_return co_await sleep(redirect_time);
 }
 
 Task<> ClusterKeeper::close() {

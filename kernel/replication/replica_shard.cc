@@ -98,13 +98,24 @@ Task<> ReplicaShard::close() {
   CancelScope never_cancelled;
   auto ending = running_.close().within(never_cancelled);
   MR_CO_CHECK(co_await std::move(ending));
+  auto closed = co_await close_fetchers();
+  fetcher_host_.reset();
+  co_return closed;
+}
+
+Task<> ReplicaShard::stop_following() {
+  MR_CO_TRY(const auto pass, running_.enter());
+  leaving_ = true;
+  co_return co_await close_fetchers();
+}
+
+Task<> ReplicaShard::close_fetchers() {
   Result<> first_failure;
   for (const auto& [key, fetcher] : fetchers_) {
     auto closed = co_await fetcher->close();
     if (!closed && first_failure) first_failure = std::move(closed);
   }
   fetchers_.clear();
-  fetcher_host_.reset();
   co_return first_failure;
 }
 

@@ -44,6 +44,8 @@ class ReplicaShard final : private InSyncWatch {
                               std::shared_ptr<const HighWatermarks> high_watermarks);
   Task<> stop(TopicPartition id);
   void set_brokers(std::map<std::int32_t, Address> brokers, std::int64_t broker_epoch);
+  /// Nothing is fetched from here on: a follower that catches up would be taken in sync again.
+  Task<> stop_following();
   Task<> close();
 
  private:
@@ -66,13 +68,14 @@ class ReplicaShard final : private InSyncWatch {
   RateLimit* limit_of(Pace pace) noexcept;
   void follow(const std::shared_ptr<Partition>& partition, Followed whom);
   void unfollow(const TopicPartition& id);
-  bool fetches() const noexcept { return fetcher_host_ && !running_.closed(); }
+  bool fetches() const noexcept { return fetcher_host_ && !leaving_ && !running_.closed(); }
   FollowerFetcher& fetcher(const Followed& whom, const TopicPartition& id);
 
   Task<> watch_in_sync();
   Task<> ask_in_sync();
   std::vector<InSyncChange> wanted_changes();
   Task<> take_answers(std::vector<InSyncChanged> answers);
+  Task<> close_fetchers();
 
   BrokerParts& parts_;
   const BrokerConfig& config_;
@@ -91,6 +94,7 @@ class ReplicaShard final : private InSyncWatch {
   std::map<TopicPartition, Followed> followed_;  // whom those here follow
 
   std::set<TopicPartition> due_;  // whose in-sync set may change
+  bool leaving_ = false;          // follows nobody any more
   bool asking_ = false;
   bool told_ = false;  // that the controller cannot be asked
   CancelScope scope_;

@@ -123,6 +123,14 @@ Task<> Replicas::stop(std::vector<ReplicaStop> stops) {
   co_return first_failure;
 }
 
+Task<> Replicas::stop_following() {
+  for (std::size_t at = 0; at < shards_.size(); ++at) {
+    auto make = [&shard = *shards_[at]] { return shard.stop_following(); };
+    MR_CO_CHECK(co_await run_on(partitions_.shards()[at]->shard(), std::move(make)));
+  }
+  co_return {};
+}
+
 Task<> Replicas::close() {
   Result<> first_failure = co_await moves_.close();
   for (std::size_t at = 0; at < shards_.size(); ++at) {

@@ -43,6 +43,8 @@ class Replicas {
   void set_rates(const ReplicationRates& rates);
   /// Of what moves by itself.
   MovesPace& moves() noexcept { return moves_; }
+  /// Followers here fetch no more, and so are not taken in sync: this broker is about to end.
+  Task<> stop_following();
   /// Ends all fetching and asking. Before partitions are closed.
   Task<> close();
 

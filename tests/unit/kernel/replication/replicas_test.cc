@@ -65,6 +65,19 @@ TEST_F(ReplicasTest, ALeaderKeepsItsFollowersWhereAChangeOfTheInSyncSetEndsAMove
   for (const std::int32_t id : {1, 2, 3}) EXPECT_THAT(values(id, 0), ElementsAre("a"));
 }
 
+TEST_F(ReplicasTest, WhoStopsFollowingIsNotTakenInSyncAgain) {
+  auto& three = node(3);
+  const auto stopped = world_.run(three.environment.control(),
+                                  [&three] { return three.replicas->stop_following(); });
+  ASSERT_TRUE(stopped) << to_string(stopped.error());
+  states_[0].in_sync = {1, 2};
+  tell();
+  ASSERT_EQ(produce(1, 0, "a")->error, ErrorCode::none);
+  world_.run_for(seconds(5));
+  EXPECT_THAT(states_[0].in_sync, UnorderedElementsAre(1, 2));
+  EXPECT_THAT(values(3, 0), ElementsAre());
+}
+
 TEST_F(ReplicasTest, WithoutAControllerInSyncSetsStayAndAreAskedForAgain) {
   tell();
   ASSERT_EQ(produce(1, 0, "a")->error, ErrorCode::none);
