@@ -244,7 +244,9 @@ Task<ClusterUpdated> ClusterKeeper::take(ClusterUpdate update) {
   controller_epoch_ = update.controller_epoch;
 
   const auto unclean = unclean_elections(state_, update, config_.id);
+  const auto before = state_.brokers;
   auto effect = take_in(state_, update, config_.id);
+  note_gone(state_, before, parts_.environment.control().now());
   std::map<std::int32_t, Address> addresses;
   for (const auto& [id, broker] : state_.brokers) addresses.emplace(id, peers_.address_of(broker));
   replicas_.set_brokers(addresses, broker_epoch());

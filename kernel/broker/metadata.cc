@@ -1,4 +1,8 @@
 // Metadata: what a shard knows of the cluster, and topics that are created because a client asks.
+#include <chrono>
+#include <optional>
+#include <set>
+
 #include "kernel/broker/broker.h"
 #include "kernel/broker/session.h"
 #include "kernel/broker/topic_info.h"
@@ -17,17 +21,41 @@ TopicInfo describe(const ClusterState& cluster, const TopicState& topic) {
   return info;
 }
 
+// Longer than clients take until they look again.
+constexpr Duration gone_named_for = std::chrono::seconds(3);
+
+std::optional<BrokerInfo> describe(const BrokerState& broker, const std::string& listener) {
+  auto endpoint = broker.endpoints.find(listener);
+  if (endpoint == broker.endpoints.end()) endpoint = broker.endpoints.begin();
+  if (endpoint == broker.endpoints.end()) return std::nullopt;
+  return BrokerInfo{broker.id, endpoint->second, broker.rack};
+}
+
+// Whoever has a replica of what was asked for stays named for a moment when it is gone. librdkafka
+// lets go of a broker that is not named any more with all that it led: heard in one answer that
+// another one leads, it would look a second later again.
+void name_gone(MetadataAnswer& answer, const ClusterState& cluster, const std::string& listener,
+               MonoTime now) {
+  std::set<std::int32_t> replicas;
+  for (const auto& topic : answer.topics) {
+    for (const auto& partition : topic.partitions) {
+      replicas.insert(partition.replicas.begin(), partition.replicas.end());
+    }
+  }
+  for (const auto& [id, gone] : cluster.gone) {
+    if (now - gone.since >= gone_named_for || !replicas.contains(id)) continue;
+    if (auto info = describe(gone.last, listener)) answer.brokers.push_back(*std::move(info));
+  }
+}
+
 MetadataAnswer describe(const ClusterState& cluster, const MetadataRequest& request,
-                        const std::string& listener) {
+                        const std::string& listener, MonoTime now) {
   MetadataAnswer answer{.brokers = {},
                         .cluster_id = cluster.cluster_id,
                         .controller_id = cluster.controller_id,
                         .topics = {}};
   for (const auto& [id, broker] : cluster.brokers) {
-    auto endpoint = broker.endpoints.find(listener);
-    if (endpoint == broker.endpoints.end()) endpoint = broker.endpoints.begin();
-    if (endpoint == broker.endpoints.end()) continue;
-    answer.brokers.push_back({id, endpoint->second, broker.rack});
+    if (auto info = describe(broker, listener)) answer.brokers.push_back(*std::move(info));
   }
   if (!request.topics) {
     for (const auto& [name, topic] : cluster.topics)
@@ -41,6 +69,7 @@ MetadataAnswer describe(const ClusterState& cluster, const MetadataRequest& requ
       answer.topics.push_back({.error = why_unknown(wanted), .topic = wanted, .partitions = {}});
     }
   }
+  if (!cluster.gone.empty()) name_gone(answer, cluster, listener, now);
   return answer;
 }
 
@@ -76,7 +105,7 @@ Task<MetadataAnswer> KernelBroker::metadata(Session& session, MetadataRequest re
       MR_CO_TRY(cluster, co_await create_missing(local, std::move(missing)));
     }
   }
-  co_return describe(*cluster, request, listener);
+  co_return describe(*cluster, request, listener, local.shard().now());
 }
 
 }  // namespace millrace::kernel

@@ -50,6 +50,12 @@ struct BrokerState {
   std::map<std::string, Address, std::less<>> endpoints{};  ///< by listener
 };
 
+/// A broker that is not there any more.
+struct GoneBroker {
+  BrokerState last;
+  MonoTime since;
+};
+
 /// Stands for all brokers where settings are kept by broker id; Kafka's name for it.
 inline constexpr std::string_view all_brokers_key = "<default>";
 
@@ -64,6 +70,8 @@ class ClusterState {
   std::string cluster_id;
   std::int32_t controller_id = -1;
   std::map<std::int32_t, BrokerState> brokers;
+  /// Those that were there before, for clients that still know them.
+  std::map<std::int32_t, GoneBroker> gone;
   std::map<std::string, std::shared_ptr<const TopicState>, std::less<>> topics;
   std::unordered_map<Uuid, std::string> names;
   /// Names of topics that this broker keeps its own state in, beside those that Kafka has; what

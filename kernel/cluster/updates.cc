@@ -159,6 +159,14 @@ ClusterBroker to_update(const BrokerState& broker) {
   return told;
 }
 
+void note_gone(ClusterState& state, const std::map<std::int32_t, BrokerState>& before,
+               MonoTime now) {
+  for (const auto& [id, broker] : before) {
+    if (!state.brokers.contains(id)) state.gone.insert_or_assign(id, GoneBroker{broker, now});
+  }
+  std::erase_if(state.gone, [&](const auto& entry) { return state.brokers.contains(entry.first); });
+}
+
 UpdateEffect take_in(ClusterState& state, const ClusterUpdate& update, std::int32_t self) {
   state.controller_id = update.controller;
   take_brokers(state, update);

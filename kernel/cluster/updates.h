@@ -37,6 +37,10 @@ struct UpdateEffect {
   std::vector<Gone> gone;
 };
 
+/// Who was there `before` and is not there now is gone since `now`.
+void note_gone(ClusterState& state, const std::map<std::int32_t, BrokerState>& before,
+               MonoTime now);
+
 /// Takes an update into what the broker `self` knows. A partition of an older partition epoch than
 /// the known one stays as it is.
 UpdateEffect take_in(ClusterState& state, const ClusterUpdate& update, std::int32_t self);

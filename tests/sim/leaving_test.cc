@@ -1,5 +1,9 @@
 // A broker that stops lets others lead first, unless it is told not to, and asks again where that
 // fails.
+#include <algorithm>
+
+#include <millrace/kafka/metadata.h>
+
 #include "two_brokers.h"
 
 namespace millrace::testing {
@@ -20,6 +24,20 @@ class SimLeavingTest : public TwoBrokers {
     produce(leader_, 3);
   }
   SimBroker& controller() { return *brokers_[0]; }
+  /// Whether the topic's metadata names that broker.
+  bool names(std::size_t asked, std::int32_t id) {
+    auto body = [this, asked, id]() -> Task<bool> {
+      MR_CO_TRY(auto client, co_await connect_to(client_.network(), nodes_[asked]->host()));
+      kafka::MetadataRequest request;
+      request.topics.emplace().emplace_back().name = orders.topic;
+      MR_CO_TRY(const auto answer, co_await client->call(std::move(request)));
+      co_return std::ranges::find(answer.brokers, id, &kafka::MetadataResponse::Broker::node_id) !=
+          answer.brokers.end();
+    };
+    const auto named = world_.run(*client_.shards()[0], body, minutes(1));
+    EXPECT_TRUE(named) << to_string(named.error());
+    return named && *named;
+  }
 
   std::size_t leader_ = 2;
 };
@@ -32,6 +50,16 @@ TEST_F(SimLeavingTest, OthersLeadBeforeItIsGone) {
   EXPECT_EQ(leader(other), other);
   produce(other, 1);
   EXPECT_TRUE(controller().log().contains("a broker leaves"));
+}
+
+// librdkafka would let go of the partition with it, had it not heard of the new leader before.
+TEST_F(SimLeavingTest, ItStaysNamedForAMoment) {
+  const auto other = 1 - leader_;
+  const auto id = static_cast<std::int32_t>(leader_) + 1;
+  ASSERT_TRUE(brokers_[leader_]->stop());
+  EXPECT_TRUE(names(other, id));
+  world_.run_for(seconds(4));
+  EXPECT_FALSE(names(other, id));
 }
 
 class SimLeavingAtOnceTest : public SimLeavingTest {

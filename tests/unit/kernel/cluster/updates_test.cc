@@ -92,6 +92,22 @@ TEST(UpdatesTest, AnOlderStateOfAPartitionIsPassedOver) {
   EXPECT_EQ(state.find("orders")->partitions[0].leader, 2);
 }
 
+TEST(UpdatesTest, WhoIsNotThereAnyMoreIsGoneUntilItIsBack) {
+  ClusterState state;
+  take_in(state, update_of({}, true), 1);
+  const auto both = state.brokers;
+  const auto since = MonoTime() + std::chrono::seconds(5);
+  state.brokers.clear();
+  note_gone(state, both, since);
+  EXPECT_EQ(state.gone.at(1).since, since);
+  EXPECT_EQ(state.gone.at(1).last.endpoints, both.at(1).endpoints);
+  note_gone(state, {}, since + std::chrono::seconds(1));
+  EXPECT_EQ(state.gone.at(1).since, since);
+  state.brokers = both;
+  note_gone(state, {}, since);
+  EXPECT_THAT(state.gone, IsEmpty());
+}
+
 TEST(UpdatesTest, SettingsOfBrokersConcernAllThatIsHere) {
   ClusterState state;
   take_in(state,
