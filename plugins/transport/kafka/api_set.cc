@@ -13,7 +13,8 @@ namespace {
 /// Answered when others have come, so perhaps never.
 constexpr bool waits_for_others(kafka::ApiKey key) {
   using kafka::ApiKey;
-  return key == ApiKey::fetch || key == ApiKey::join_group || key == ApiKey::sync_group;
+  return key == ApiKey::fetch || key == ApiKey::join_group || key == ApiKey::sync_group ||
+         key == ApiKey::metadata;
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ namespace millrace::kafka_transport {
 
 struct Api;
 class ApiSet;
+class LostBrokers;
 
 /// [any thread]
 struct ApiMetrics {
@@ -63,6 +64,7 @@ struct ListenerContext {
   // where there is none, no API that needs it is in `apis`
   GroupService* groups = nullptr;
   ClusterService* cluster = nullptr;
+  LostBrokers* lost = nullptr;  ///< none: nobody else is reached through this transport
 };
 
 }  // namespace millrace::kafka_transport

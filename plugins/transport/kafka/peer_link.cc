@@ -15,6 +15,7 @@
 
 #include "cluster_messages.h"
 #include "handlers/names.h"
+#include "lost_brokers.h"
 
 namespace millrace::kafka_transport {
 namespace {
@@ -267,9 +268,15 @@ Task<std::unique_ptr<Peer>> KafkaPeerLink::connect(Address address) {
   kafka::ClientOptions options;
   options.client_id = peer_software;
   options.software = peer_software;
-  auto connecting = kafka::Client::connect(network_, std::move(address), std::move(options));
-  MR_CO_TRY(auto client, co_await std::move(connecting));
-  co_return std::make_unique<KafkaPeer>(std::move(client));
+  auto connecting = kafka::Client::connect(network_, address, std::move(options));
+  auto client = co_await std::move(connecting);
+  const bool given_up = !client && client.error().code == Errc::cancelled;
+  if (lost_ && !given_up) {
+    const auto now = (co_await this_shard()).now();
+    lost_->note(address, client.has_value(), now);
+  }
+  if (!client) co_return client.error();
+  co_return std::make_unique<KafkaPeer>(*std::move(client));
 }
 
 }  // namespace millrace::kafka_transport

@@ -9,6 +9,8 @@
 
 namespace millrace::kafka_transport {
 
+class LostBrokers;
+
 /// What a peer calls itself in ApiVersions; it alone is told of private APIs, so that brokers of
 /// two releases find a version that both speak.
 inline constexpr std::string_view peer_software = "millrace-broker";
@@ -17,11 +19,14 @@ inline constexpr std::string_view peer_software = "millrace-broker";
 /// [any shard; a Peer: the shard that connected]
 class KafkaPeerLink final : public PeerLink {
  public:
-  explicit KafkaPeerLink(Network& network) : network_(network) {}
+  /// `lost`: where it is noted who could not be reached; outlives it.
+  explicit KafkaPeerLink(Network& network, LostBrokers* lost = nullptr)
+      : network_(network), lost_(lost) {}
   Task<std::unique_ptr<Peer>> connect(Address address) override;
 
  private:
   Network& network_;
+  LostBrokers* lost_;
 };
 
 }  // namespace millrace::kafka_transport

@@ -5,6 +5,7 @@
 
 #include <millrace/system_plugin.h>
 
+#include "lost_brokers.h"
 #include "peer_link.h"
 #include "server.h"
 #include "settings.h"
@@ -16,8 +17,8 @@ class KafkaTransportPlugin final : public Plugin {
  public:
   Result<> start(Registrar& registrar, Host& host) override {
     MR_TRY(auto settings, read_settings(host.options()));
-    peers_.emplace(host.environment().network());
-    return registrar.add(std::make_unique<Server>(host, std::move(settings)));
+    peers_.emplace(host.environment().network(), &lost_);
+    return registrar.add(std::make_unique<Server>(host, std::move(settings), &lost_));
   }
   void* extension(std::string_view id) noexcept override {
     if (id != PeerLink::extension_id || !peers_) return nullptr;
@@ -25,6 +26,7 @@ class KafkaTransportPlugin final : public Plugin {
   }
 
  private:
+  LostBrokers lost_;
   std::optional<KafkaPeerLink> peers_;  // once started
 };
 

@@ -16,20 +16,21 @@ std::int32_t parse_node_id(std::string_view text) {
 
 }  // namespace
 
-Server::Server(Host& host, Settings settings)
+Server::Server(Host& host, Settings settings, LostBrokers* lost)
     : environment_(host.environment()),
       instance_(host.instance()),
       node_id_(parse_node_id(host.setting("broker.id"))),
       log_(host.log()),
       settings_(std::move(settings)),
-      kept_metrics_(host.metrics()) {}
+      kept_metrics_(host.metrics()),
+      lost_(lost) {}
 
 Task<Endpoint> Server::listen(Broker& broker) {
   MR_ASSERT(!listener_);
   apis_.emplace(broker);
   metrics_.emplace(kept_metrics_, *apis_);
   context_.emplace(settings_, *apis_, broker, log_, *metrics_, instance_, node_id_,
-                   broker.service<GroupService>(), broker.service<ClusterService>());
+                   broker.service<GroupService>(), broker.service<ClusterService>(), lost_);
   const auto shards = environment_.shards();
   const auto answer_bytes_max = settings_.answer_bytes_pending_max / shards.size();
   for (auto* shard : shards) {

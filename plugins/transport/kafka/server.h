@@ -18,7 +18,8 @@ namespace millrace::kafka_transport {
 
 class Server final : public Transport {
  public:
-  Server(Host& host, Settings settings);
+  /// `lost`: what peers are noted in that cannot be reached; outlives it.
+  Server(Host& host, Settings settings, LostBrokers* lost = nullptr);
 
   Task<Endpoint> listen(Broker& broker) override;
   Task<> stop(Duration grace) override;
@@ -33,6 +34,7 @@ class Server final : public Transport {
   const Log log_;
   const Settings settings_;
   Metrics& kept_metrics_;
+  LostBrokers* const lost_;
 
   // once there is a broker
   std::optional<ApiSet> apis_;

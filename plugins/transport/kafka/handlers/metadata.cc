@@ -1,3 +1,4 @@
+#include <chrono>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -7,6 +8,7 @@
 
 #include <millrace/kafka/metadata.h>
 
+#include "../lost_brokers.h"
 #include "authorized_operations.h"
 #include "handlers.h"
 #include "names.h"
@@ -102,12 +104,54 @@ Result<Payload> write_answer(const Request& request, const MetadataAnswer& answe
   return request.encode(response);
 }
 
+/// Longer than a session lasts by default, and than clients let pass before they look again.
+constexpr Duration news_wait_max = std::chrono::seconds(8);
+constexpr Duration look_again_after = std::chrono::milliseconds(25);
+
+/// Who is told of a leader that cannot be reached, and comes back for another, gets the answer when
+/// there is one. The next request of its connection, which would have to wait as well, ends this.
+Task<MetadataAnswer> wait_for_news(Request& request, const MetadataRequest& asked,
+                                   MetadataAnswer told) {
+  auto& lost = *request.listener.lost;
+  auto& shard = co_await this_shard();
+  CancelScope waiting(co_await this_scope());
+  request.park();
+  request.give_way(&waiting);
+  request.dispatched();
+  const auto until = shard.now() + news_wait_max;
+  while (!waiting.cancelled() && shard.now() < until && lost.leads(told, shard.now())) {
+    auto pausing = sleep(look_again_after).within(waiting);
+    static_cast<void>(co_await std::move(pausing));
+    auto looking = request.broker.metadata(request.session, asked);
+    auto looked = co_await std::move(looking);
+    if (!looked) break;
+    told = *std::move(looked);
+  }
+  request.stop_giving_way(&waiting);
+  co_return std::move(told);
+}
+
+bool may_look_again(const Request& request, const MetadataRequest& asked) {
+  const auto* lost = request.listener.lost;
+  return lost && lost->any() && asked.topics && !asked.topics->empty();
+}
+
 }  // namespace
 
 Task<Payload> handle_metadata(Request& request) {
   MR_CO_TRY(auto asked, read_request(request));
+  std::optional<MetadataRequest> again;
+  if (may_look_again(request, asked.request)) again = asked.request;
   auto describing = request.broker.metadata(request.session, std::move(asked.request));
   MR_CO_TRY(auto answer, co_await std::move(describing));
+  if (again) {
+    auto& lost = *request.listener.lost;
+    const auto now = (co_await this_shard()).now();
+    if (lost.leads(answer, now) && lost.told_before(request.client.peer, answer, now)) {
+      auto waiting = wait_for_news(request, *again, std::move(answer));
+      MR_CO_TRY(answer, co_await std::move(waiting));
+    }
+  }
   for (auto& topic : asked.refused) answer.topics.push_back(std::move(topic));
   co_return write_answer(request, answer, asked);
 }

@@ -289,7 +289,8 @@ ConnectionFixture::ConnectionFixture(GroupService* groups)
                .requests_in_flight_max = 64,
                .answer_bytes_pending_max = 1 << 20},
       apis(broker),
-      context_{settings, apis, broker, Log(log, "kafka"), transport_metrics_, "kafka", 1, groups} {}
+      context_{settings, apis, broker, Log(log, "kafka"), transport_metrics_,
+               "kafka",  1,    groups, nullptr,           &lost} {}
 
 ConnectionFixture::~ConnectionFixture() {
   if (connection) connection->abort();

@@ -24,6 +24,7 @@
 #include <millrace/peers.h>
 
 #include "plugins/transport/kafka/connection.h"
+#include "plugins/transport/kafka/lost_brokers.h"
 
 namespace millrace::kafka_transport::testing {
 
@@ -325,6 +326,7 @@ class ConnectionFixture : public ::testing::Test {
   Settings settings;
   ApiSet apis;
   std::optional<AnswerMemory> memory;
+  LostBrokers lost;
   std::unique_ptr<Connection> connection;
   bool ended = false;
 

@@ -1,0 +1,73 @@
+#include "lost_brokers.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <set>
+
+namespace millrace::kafka_transport {
+namespace {
+
+/// Whoever follows it tries again within a second.
+constexpr Duration lost_for = std::chrono::seconds(5);
+/// Longer than the pauses of clients that look for a leader.
+constexpr Duration told_for = std::chrono::seconds(2);
+
+std::size_t leaders_in(const MetadataAnswer& answer) {
+  std::size_t hash = 0;
+  const auto mix = [&hash](std::size_t value) { hash = hash * 1'000'003 + value; };
+  for (const auto& topic : answer.topics) {
+    mix(std::hash<std::string>()(topic.topic.name));
+    for (const auto& partition : topic.partitions) {
+      mix(static_cast<std::size_t>(partition.leader));
+      mix(static_cast<std::size_t>(partition.leader_epoch.value));
+    }
+  }
+  return hash;
+}
+
+}  // namespace
+
+void LostBrokers::note(const Address& broker, bool reached, MonoTime now) {
+  if (reached && !any()) return;
+  const std::scoped_lock lock(guard_);
+  if (reached) {
+    lost_.erase(to_string(broker));
+  } else {
+    lost_.insert_or_assign(to_string(broker), now);
+  }
+  forget_old(now);
+}
+
+bool LostBrokers::leads(const MetadataAnswer& answer, MonoTime now) {
+  const std::scoped_lock lock(guard_);
+  forget_old(now);
+  std::set<std::int32_t> lost;
+  for (const auto& broker : answer.brokers) {
+    if (lost_.contains(to_string(broker.address))) lost.insert(broker.id);
+  }
+  if (lost.empty()) return false;
+  return std::ranges::any_of(answer.topics, [&lost](const TopicInfo& topic) {
+    return std::ranges::any_of(topic.partitions, [&lost](const PartitionInfo& partition) {
+      return lost.contains(partition.leader);
+    });
+  });
+}
+
+bool LostBrokers::told_before(const Address& peer, const MetadataAnswer& answer, MonoTime now) {
+  const auto leaders = leaders_in(answer);
+  const std::scoped_lock lock(guard_);
+  forget_old(now);
+  const auto [told, first] = told_.try_emplace(to_string(peer));
+  const bool before = !first && told->second.leaders == leaders;
+  told->second = {leaders, now};
+  return before;
+}
+
+void LostBrokers::forget_old(MonoTime now) {
+  std::erase_if(lost_, [now](const auto& entry) { return now - entry.second >= lost_for; });
+  std::erase_if(told_, [now](const auto& entry) { return now - entry.second.at >= told_for; });
+  any_.store(!lost_.empty(), std::memory_order_relaxed);
+}
+
+}  // namespace millrace::kafka_transport

@@ -1,0 +1,41 @@
+// Brokers that cannot be reached and may still be told of as leaders. Clients look again and again
+// then, at times of their own: one that asks again is answered once there is another leader.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include <millrace/broker.h>
+#include <millrace/environment.h>
+
+namespace millrace::kafka_transport {
+
+/// [any thread]
+class LostBrokers {
+ public:
+  /// What came of connecting to a broker.
+  void note(const Address& broker, bool reached, MonoTime now);
+  /// Whether there may be one. Costs next to nothing.
+  bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
+  /// Whether a partition of the answer is led by one that is lost.
+  bool leads(const MetadataAnswer& answer, MonoTime now);
+  /// Whether the connection of that peer was told the same a moment ago. Notes that it is told it.
+  bool told_before(const Address& peer, const MetadataAnswer& answer, MonoTime now);
+
+ private:
+  struct Told {
+    std::size_t leaders = 0;  // a hash
+    MonoTime at;
+  };
+  void forget_old(MonoTime now);
+
+  std::atomic<bool> any_ = false;
+  std::mutex guard_;
+  std::map<std::string, MonoTime> lost_;
+  std::map<std::string, Told> told_;
+};
+
+}  // namespace millrace::kafka_transport
