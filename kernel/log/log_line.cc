@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <ctime>
 
+#include <millrace/utf8.h>
+
 namespace millrace::kernel {
 
 namespace {
@@ -22,10 +24,21 @@ std::string time_text(Timestamp time) {
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
-// The escapes of JSON, which text lines share.
+// The escapes of JSON, which text lines share. What is no UTF-8 would be no JSON, and the controls
+// beyond ASCII (U+0080 to U+009F) are some terminals' commands too.
 void append_escaped(std::string& line, std::string_view text) {
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
+  while (!text.empty()) {
+    const auto next = first_code_point(text);
+    const auto bytes = text.substr(0, next.bytes);
+    const char c = text.front();
+    text.remove_prefix(next.bytes);
+    if (!next.is_valid() || (next.point >= 0x80 && next.point < 0xa0)) {
+      char code[8];
+      std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(next.point & 0xffffU));
+      line += code;
+    } else if (next.bytes > 1) {
+      line += bytes;
+    } else if (c == '"' || c == '\\') {
       line += '\\';
       line += c;
     } else if (c == '\n') {
@@ -50,7 +63,8 @@ void append_quoted(std::string& line, std::string_view text) {
 
 bool needs_quotes(std::string_view value) {
   return value.empty() || std::ranges::any_of(value, [](char c) {
-           return c == ' ' || c == '"' || c == '=' || c == '\\' || is_control(c);
+           return c == ' ' || c == '"' || c == '=' || c == '\\' || is_control(c) ||
+                  static_cast<unsigned char>(c) >= 0x80;
          });
 }
 

@@ -132,7 +132,9 @@ Result<Payload> WireWriter::finish() && {
     return Error{bad_code_, std::string("this version has no field ") + bad_field_};
   }
   if (bad_field_) {
-    return Error{bad_code_, std::string("null or too long: field ") + bad_field_};
+    return Error{bad_code_, std::string("null, or longer than the ") +
+                                std::to_string(string_bytes_max) +
+                                " bytes that a text may have: field " + bad_field_};
   }
   settle();
   open_ = at_ = end_ = nullptr;

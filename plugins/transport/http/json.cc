@@ -35,27 +35,10 @@ unsigned status_of(ErrorCode error) {
   }
 }
 
-/// Names come from clients and paths, and may be any bytes; JSON is UTF-8. What is not stands in
-/// the texts alone, so that it can be replaced here.
-std::string utf8_of(std::string text) {
-  constexpr std::string_view replacement = "\xef\xbf\xbd";
-  std::string valid;
-  std::size_t kept = 0;  // of `text`, in `valid`
-  for (std::size_t at = 0; at < text.size();) {
-    const auto next = first_code_point(std::string_view(text).substr(at));
-    if (!next.is_valid()) {
-      valid.append(text, kept, at - kept).append(replacement);
-      kept = at + next.bytes;
-    }
-    at += next.bytes;
-  }
-  if (kept == 0) return text;
-  return valid.append(text, kept);
-}
-
 }  // namespace
 
 HttpResponse json_response(const boost::json::value& value, unsigned status) {
+  // Names come from clients and paths, and may be any bytes; they stand in the texts alone.
   return {.status = status, .body = utf8_of(boost::json::serialize(value)) + '\n'};
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace millrace {
@@ -34,6 +36,48 @@ constexpr CodePoint first_code_point(std::string_view text) noexcept {
   const bool surrogate = point >= 0xd800 && point < 0xe000;
   if (point < smallest[length] || point > 0x10ffff || surrogate) return {};
   return {point, length};
+}
+
+/// `text` with U+FFFD for each byte that is not UTF-8.
+inline std::string utf8_of(std::string text) {
+  constexpr std::string_view replacement = "\xef\xbf\xbd";
+  std::string valid;
+  std::size_t kept = 0;  // of `text`, in `valid`
+  for (std::size_t at = 0; at < text.size();) {
+    const auto next = first_code_point(std::string_view(text).substr(at));
+    if (!next.is_valid()) {
+      valid.append(text, kept, at - kept).append(replacement);
+      kept = at + next.bytes;
+    }
+    at += next.bytes;
+  }
+  if (kept == 0) return text;
+  return valid.append(text, kept);
+}
+
+/// The front of `text`, of at most so many bytes; no code point is cut.
+constexpr std::string_view front_of(std::string_view text, std::size_t bytes_max) noexcept {
+  if (text.size() <= bytes_max) return text;
+  auto end = bytes_max;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80) --end;
+  return text.substr(0, end);
+}
+
+/// What somebody else has sent, as it is put into a message: of text that is too long the front,
+/// and how long it is; in one line.
+inline std::string shown(std::string_view text, std::size_t bytes_max = 256) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string front;
+  for (const char c : utf8_of(std::string(front_of(text, bytes_max)))) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      front += c;
+    } else {
+      front.append("\\x").append({digits[byte >> 4U], digits[byte & 0xfU]});
+    }
+  }
+  if (text.size() <= bytes_max) return front;
+  return front.append("... (").append(std::to_string(text.size())).append(" bytes)");
 }
 
 }  // namespace millrace

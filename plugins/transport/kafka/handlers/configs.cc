@@ -74,7 +74,7 @@ kafka::DescribeConfigsResponse::Result write_described(const ConfigsDescribed& d
                                                        const Description& asked) {
   kafka::DescribeConfigsResponse::Result result;
   result.error_code = code_of(described.error);
-  result.error_message = described.message;
+  result.error_message = bounded_message(described.message);
   result.resource_type = number_of(described.resource.type);
   result.resource_name = described.resource.name;
   for (const auto& entry : described.entries) result.configs.push_back(write_entry(entry, asked));
@@ -119,7 +119,7 @@ template <class Response>
 Response write_altered(const std::vector<ConfigsAltered>& altered) {
   Response response;
   for (const auto& one : altered) {
-    response.responses.emplace_back(code_of(one.error), unless_empty(one.message),
+    response.responses.emplace_back(code_of(one.error), message_of(one.message),
                                     number_of(one.resource.type), one.resource.name);
   }
   return response;

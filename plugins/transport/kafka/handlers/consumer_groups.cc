@@ -44,7 +44,7 @@ Result<ConsumerHeartbeat> read_heartbeat(const Request& request) {
 Result<Payload> write_heartbeat(const Request& request, const ConsumerHeartbeatAnswer& answer) {
   kafka::ConsumerGroupHeartbeatResponse response;
   response.error_code = code_of(answer.error);
-  response.error_message = unless_empty(answer.message);
+  response.error_message = message_of(answer.message);
   response.member_id = answer.member_id;
   response.member_epoch = answer.member_epoch;
   response.heartbeat_interval_ms = static_cast<std::int32_t>(
@@ -86,7 +86,7 @@ void write_group(kafka::ConsumerGroupDescribeResponse& response,
                  const ConsumerGroupDescribed& described, bool operations) {
   auto& group = response.groups.emplace_back();
   group.error_code = code_of(described.error);
-  group.error_message = unless_empty(described.message);
+  group.error_message = message_of(described.message);
   group.group_id = described.group;
   if (described.error != ErrorCode::none) return;
   group.group_state = described.state;

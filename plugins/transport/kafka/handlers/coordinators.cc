@@ -62,7 +62,7 @@ Result<Payload> write_one(const Request& request, const Found& found) {
   response.error_code = code_of(found.error);
   // Where nothing is wrong, Kafka says so in as many words, in these versions alone.
   response.error_message =
-      found.error == ErrorCode::none ? name_of(found.error) : std::string_view(found.message);
+      found.error == ErrorCode::none ? name_of(found.error) : bounded_message(found.message);
   response.node_id = found.broker;
   response.host = found.address.host;
   response.port = found.broker < 0 ? -1 : found.address.port;
@@ -98,7 +98,7 @@ Task<Payload> handle_find_coordinator(Request& request) {
     coordinator.host = one.address.host;
     coordinator.port = one.broker < 0 ? -1 : one.address.port;
     coordinator.error_code = code_of(one.error);
-    coordinator.error_message = one.message;
+    coordinator.error_message = bounded_message(one.message);
   }
   co_return request.encode(response);
 }

@@ -26,7 +26,7 @@ void write_group(kafka::DescribeGroupsResponse& response, const GroupDescribed& 
   const auto error = gone ? ErrorCode::none : described.error;
   auto& group = response.groups.emplace_back();
   group.error_code = code_of(error);
-  if (features.not_found) group.error_message = unless_empty(described.message);
+  if (features.not_found) group.error_message = message_of(described.message);
   group.group_id = described.group;
   group.group_state = described.state;
   group.protocol_type = described.protocol_type;

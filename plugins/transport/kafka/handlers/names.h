@@ -7,8 +7,11 @@
 #include <string_view>
 
 #include <millrace/broker.h>
+#include <millrace/utf8.h>
 
 namespace millrace::kafka_transport {
+
+inline constexpr std::size_t message_bytes_max = 4096;
 
 inline TopicName topic_name(std::string_view name, const Uuid& id) {
   return {std::string(name), id};
@@ -16,6 +19,14 @@ inline TopicName topic_name(std::string_view name, const Uuid& id) {
 /// Where the wire tells "none" from "empty".
 inline std::optional<std::string_view> unless_empty(std::string_view text) {
   return text.empty() ? std::nullopt : std::optional(text);
+}
+/// What explains an error. The wire has no room for more than 32767 bytes; so long a one echoes
+/// what the client has sent, and is cut.
+inline std::string_view bounded_message(std::string_view text) {
+  return front_of(text, message_bytes_max);
+}
+inline std::optional<std::string_view> message_of(std::string_view text) {
+  return unless_empty(bounded_message(text));
 }
 inline std::optional<std::string> owned(const std::optional<std::string_view>& text) {
   return text ? std::optional<std::string>(*text) : std::nullopt;

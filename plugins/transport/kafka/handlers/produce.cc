@@ -36,9 +36,9 @@ kafka::ProduceResponse::Partition write_partition(const PartitionProduced& produ
   partition.base_offset = produced.base_offset.value;
   partition.log_append_time_ms = produced.log_append_time.ms;
   partition.log_start_offset = produced.log_start.value;
-  partition.error_message = unless_empty(produced.message);
+  partition.error_message = message_of(produced.message);
   for (const auto& error : produced.record_errors) {
-    partition.record_errors.emplace_back(error.record_at, unless_empty(error.message));
+    partition.record_errors.emplace_back(error.record_at, message_of(error.message));
   }
   return partition;
 }

@@ -19,7 +19,7 @@ namespace {
 template <class Written>
 void write_outcome(const PartitionOutcome& outcome, Written& to) {
   to.error_code = code_of(outcome.error);
-  to.error_message = unless_empty(outcome.message);
+  to.error_message = message_of(outcome.message);
 }
 
 // ---- ElectLeaders ----
@@ -92,7 +92,7 @@ kafka::AlterPartitionReassignmentsResponse write_reassigned(const ClusterOutcome
   kafka::AlterPartitionReassignmentsResponse response;
   response.allow_replication_factor_change = replication_factor_may_change;
   response.error_code = code_of(outcome.error);
-  response.error_message = unless_empty(outcome.message);
+  response.error_message = message_of(outcome.message);
   for (const auto& topic : outcome.topics) {
     auto& to = response.responses.emplace_back();
     to.name = topic.topic;
@@ -121,7 +121,7 @@ Result<std::optional<std::vector<TopicPartitions>>> read_listing(const Request& 
 kafka::ListPartitionReassignmentsResponse write_listed(const ReassignmentsListed& listed) {
   kafka::ListPartitionReassignmentsResponse response;
   response.error_code = code_of(listed.error);
-  response.error_message = unless_empty(listed.message);
+  response.error_message = message_of(listed.message);
   for (const auto& topic : listed.topics) {
     auto& to = response.topics.emplace_back();
     to.name = topic.topic;

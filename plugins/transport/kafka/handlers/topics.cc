@@ -72,7 +72,7 @@ kafka::CreateTopicsResponse::Topic write_created(const TopicCreated& created) {
   topic.name = created.name;
   topic.topic_id = created.id;
   topic.error_code = code_of(created.error);
-  topic.error_message = unless_empty(created.message);
+  topic.error_message = message_of(created.message);
   topic.num_partitions = created.partitions;
   topic.replication_factor = created.replication_factor;
   auto& configs = topic.configs.emplace();
@@ -122,7 +122,7 @@ Result<Growth> read_growth(const Request& request) {
 }
 
 kafka::CreatePartitionsResponse::Topic write_grown(const TopicGrown& grown) {
-  return {grown.name, code_of(grown.error), unless_empty(grown.message)};
+  return {grown.name, code_of(grown.error), message_of(grown.message)};
 }
 
 // ---- DeleteTopics ----
@@ -157,7 +157,7 @@ kafka::DeleteTopicsResponse::Topic write_deleted(const TopicDeleted& deleted) {
   if (!deleted.topic.id.is_none()) topic.name = unless_empty(deleted.topic.name);
   topic.topic_id = deleted.topic.id;
   topic.error_code = code_of(deleted.error);
-  topic.error_message = unless_empty(deleted.message);
+  topic.error_message = message_of(deleted.message);
   return topic;
 }
 

@@ -34,6 +34,20 @@ TEST(LogLineTest, AClientCannotForgeALine) {
   EXPECT_EQ(line.find('\x1b'), std::string::npos);
 }
 
+TEST(LogLineTest, BytesThatAreNoTextBreakNoLine) {
+  const LogEvent event{noon,
+                       LogLevel::info,
+                       "x",
+                       "m",
+                       {{"group",
+                         "a\xff\xc2\x9b"
+                         "2J\xc3\xa4"}}};
+  EXPECT_NE(text_line(event).find("group=\"a\\ufffd\\u009b2J\xc3\xa4\""), std::string::npos)
+      << text_line(event);
+  EXPECT_NE(json_line(event).find("\"group\":\"a\\ufffd\\u009b2J\xc3\xa4\""), std::string::npos)
+      << json_line(event);
+}
+
 TEST(LogLineTest, WritesJson) {
   EXPECT_EQ(json_line({noon, LogLevel::error, "x", "a \"b\"", {{"n", 3}, {"t", "tab\t"}}}),
             "{\"time\":\"2026-11-29T12:00:01.123Z\",\"level\":\"error\",\"subsystem\":\"x\","

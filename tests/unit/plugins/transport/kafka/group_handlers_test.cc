@@ -493,5 +493,21 @@ TEST_F(GroupHandlersTest, ConsumerGroupDescribeTellsWhatAMemberHasAndShallHave) 
   }
 }
 
+// Where it has the whole of a long name, say: the wire has room for 32767 bytes.
+TEST_F(GroupHandlersTest, AMessageThatIsTooLongIsCut) {
+  groups.consumer_groups.push_back({.error = ErrorCode::group_id_not_found,
+                                    .message = std::string(32'760, 'g') + " not found.",
+                                    .group = "g",
+                                    .state = {},
+                                    .assignor = {},
+                                    .members = {}});
+  kafka::ConsumerGroupDescribeRequest request;
+  request.group_ids = {"g"};
+  const auto answer = ask(1, request);
+  ASSERT_THAT(answer.groups, SizeIs(1));
+  EXPECT_EQ(answer.groups[0].error_code, code(ErrorCode::group_id_not_found));
+  EXPECT_EQ(answer.groups[0].error_message->size(), 4096U);
+}
+
 }  // namespace
 }  // namespace millrace::kafka_transport::testing
