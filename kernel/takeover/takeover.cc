@@ -84,10 +84,10 @@ Result<Found> look(FileSystem& files, const std::string& data, std::int32_t brok
 Result<> check_owner(const Takeover& takeover, const DirectoryOwner& owner) {
   if (owner.broker_id == takeover.broker_id) return {};
   const auto id = std::to_string(owner.broker_id);
-  return Error{Errc::conflict, takeover.data + " is the directory of broker " + id +
-                                   ", this is broker " + std::to_string(takeover.broker_id) +
-                                   "; set broker.id to " + id +
-                                   " or give this broker a directory of its own"};
+  return Error{Errc::conflict,
+               takeover.data + "/meta.properties: this is the directory of broker " + id +
+                   ", this is broker " + std::to_string(takeover.broker_id) +
+                   "; set broker.id to " + id + " or give this broker a directory of its own"};
 }
 
 Result<> check_unused(FileSystem& files, const std::string& data) {

@@ -109,8 +109,7 @@ def test_what_stands_beside_a_log_is_made_again_from_it(broker, golden):
     ) // 34, printed
 
 
-def test_logs_stay_when_the_number_of_the_broker_is_another_one(broker):
-    """Nobody leads them then, and nobody else has them: they are there under the old number again."""
+def test_the_directory_of_another_broker_is_refused_and_stays_as_it_is(broker):
     records = numbered_records(10)
     create_topic(broker.address, "orders", 1)
     client = Confluent(broker.address)
@@ -118,9 +117,8 @@ def test_logs_stay_when_the_number_of_the_broker_is_another_one(broker):
     client.close()
     stop(broker)
     broker.settings["broker.id"] = 7
-    broker.start()
-    assert (broker.folder / "data" / "orders-0").is_dir()
-    stop(broker)
+    with pytest.raises(AssertionError, match="found that of broker 1; set broker.id to 1"):
+        broker.start()
     del broker.settings["broker.id"]
     broker.start()
     assert len(Confluent(broker.address).read("orders", 0)) == len(records)

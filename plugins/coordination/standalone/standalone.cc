@@ -9,6 +9,9 @@ namespace {
 // Below this size a journal is not worth replacing.
 constexpr std::uint64_t journal_bytes_kept = 1 << 20;
 constexpr std::string_view epoch_key = "/millrace/session_epoch";
+constexpr std::string_view broker_key = "/millrace/broker_id";
+
+constexpr std::string_view journal_name = "coordination.journal";
 
 // The process is the session: it ends when the process does.
 class ProcessLease final : public Lease {
@@ -63,7 +66,7 @@ Result<> Standalone::open() {
   MR_CHECK(files.sync_folder(slash == 0 ? "/" : folder_.substr(0, slash)));
   // Files, for Kafka refuses a data directory with folders that are no partitions.
   MR_TRY(lock_, files.lock(folder_ + "/coordination.lock"));
-  const auto path = folder_ + "/coordination.journal";
+  const auto path = folder_ + "/" + std::string(journal_name);
   MR_TRY(auto opened,
          Journal::open(files, path, [this](std::vector<Change> changes) { tree_.apply(changes); }));
   journal_ = std::move(opened.journal);
@@ -80,11 +83,23 @@ Result<> Standalone::open() {
   return {};
 }
 
-Task<std::unique_ptr<Lease>> Standalone::join(Member) {
+// What is stored speaks of its broker: under another number all of it would belong to nobody.
+Result<> Standalone::check_broker(Member self) const {
+  const auto known = tree_.get(std::string(broker_key));
+  const auto here = std::to_string(self.broker_id);
+  if (!known || known->value == here) return {};
+  return Error{Errc::conflict, folder_ + "/" + std::string(journal_name) +
+                                   ": expected broker.id = " + here + ", found that of broker " +
+                                   known->value + "; set broker.id to " + known->value +
+                                   " or give this broker a directory of its own"};
+}
+
+Task<std::unique_ptr<Lease>> Standalone::join(Member self) {
   if (!journal_) {
     auto opening = on_worker(environment_.workers(), [this] { return open(); });
     MR_CO_CHECK(co_await std::move(opening));
   }
+  MR_CO_CHECK(check_broker(self));
   std::int64_t epoch = 0;
   const std::string key(epoch_key);
   if (const auto last = tree_.get(key)) {
@@ -94,6 +109,7 @@ Task<std::unique_ptr<Lease>> Standalone::join(Member) {
   ++epoch;
   std::vector<Write> writes;
   writes.push_back({.key = key, .value = std::to_string(epoch)});
+  writes.push_back({.key = std::string(broker_key), .value = std::to_string(self.broker_id)});
   MR_CO_CHECK(co_await commit(std::move(writes)));
   co_return std::make_unique<ProcessLease>(epoch);
 }

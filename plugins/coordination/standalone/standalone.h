@@ -30,6 +30,7 @@ class Standalone final : public Coordination {
  private:
   Result<> open();
   Result<> check_open() const;
+  Result<> check_broker(Member self) const;
   Task<> write(std::vector<Change> changes);
   Task<> shrink();
 

@@ -53,6 +53,22 @@ class StandaloneFixture {
   std::optional<Standalone> standalone;
 };
 
+TEST(StandaloneTest, AnotherBrokersJournalIsRefusedAndStaysAsItIs) {
+  StandaloneFixture fixture;
+  ASSERT_TRUE(fixture.join());
+  ASSERT_TRUE(fixture.put("/a", "one"));
+  fixture.crash();
+  const auto refused = fixture.run([&] { return fixture.standalone->join({.broker_id = 7}); });
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::conflict);
+  EXPECT_EQ(refused.error().detail,
+            "/data/coordination/coordination.journal: expected broker.id = 7, found that of broker "
+            "1; set broker.id to 1 or give this broker a directory of its own");
+  fixture.crash();
+  ASSERT_TRUE(fixture.join());
+  EXPECT_EQ(fixture.value_of("/a"), "one");
+}
+
 TEST(StandaloneTest, IsClosedUntilItIsJoined) {
   StandaloneFixture fixture;
   EXPECT_EQ(fixture.put("/a", "one").error().code, Errc::closed);
