@@ -16,6 +16,7 @@ IN_FLIGHT_MAX = 2000
 WAIT_SECONDS_MAX = 90
 READ_SECONDS_MAX = 30
 STOP_SECONDS_MAX = 5
+CLOSED_SECONDS_MAX = 10
 GIVES_UP = (ck.KafkaException, SystemError)
 """An idempotent producer that finds a gap; raised through a callback, it is a SystemError."""
 
@@ -166,7 +167,7 @@ class Reader:
     def __exit__(self, *_) -> None:
         self._ending.set()
         self._thread.join()
-        self._consumer.close()
+        close(self._consumer)
 
     def _run(self) -> None:
         while not self._ending.is_set():
@@ -178,6 +179,14 @@ class Reader:
                 self.history.reads.append(
                     Read(self.name, message.partition(), message.offset(), int(message.value()))
                 )
+
+
+def close(consumer: ck.Consumer) -> None:
+    """librdkafka 2.16 locks itself up now and then when it closes while an answer to OffsetForLeaderEpoch sends it for the
+    leaders anew: its threads wait for one another's locks. It is left behind then; what it has read is known."""
+    closing = threading.Thread(target=consumer.close, daemon=True)
+    closing.start()
+    closing.join(CLOSED_SECONDS_MAX)
 
 
 def consumer_of(addresses: str) -> ck.Consumer:
@@ -209,5 +218,5 @@ def read_log(addresses: str, topic: str, partitions: int) -> dict[int, list[tupl
                 assert message.error() is None, message.error()
                 records.append((message.offset(), int(message.value())))
     finally:
-        consumer.close()
+        close(consumer)
     return log
