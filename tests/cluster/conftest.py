@@ -25,6 +25,8 @@ def make_cluster(tmp_path):
     yield make
     for cluster in made:
         cluster.close()
+    for cluster in made:
+        cluster.assert_nothing_caught()
 
 
 @pytest.fixture

@@ -134,6 +134,7 @@ def test_a_second_broker_of_an_id_is_refused(make_cluster, topic):
 # ---- what is stored ----
 
 
+@pytest.mark.sanitized
 def test_damaged_znodes_are_named_and_the_cluster_goes_on(make_cluster, topic):
     """Whoever is elected next reads all: a topic, a partition's state, settings of a broker and of a topic are damaged."""
     cluster = make_cluster(3)

@@ -1,75 +1,30 @@
 """A cluster grows and shrinks under a load: who joins gets its share, who shall go is emptied, who is
 gone for too long is replaced; nothing acknowledged is lost or repeated meanwhile."""
 
-import json
-
-from harness.tool import Tool, run
+import pytest
+from harness.tool import run
 
 from parts.checked import Checked
+from parts.growth import (
+    EVEN_SECONDS_MAX,
+    assert_has_its_share,
+    shares,
+    status,
+    told,
+    tool_of,
+    wait_until_even,
+)
 from parts.waiting import until
 
-EVEN_SECONDS_MAX = 120
 MORE_PARTITIONS = 9
 REPLACE_AFTER_MS = 4000
-
-
-def told(cluster, *words: str) -> dict:
-    """Asked again while there is no controller."""
-
-    def answer() -> dict | None:
-        outcome = run("-b", tool_of(cluster).address, "-o", "json", "cluster", *words)
-        return json.loads(outcome.output) if outcome.code == 0 else None
-
-    return until(answer, 30, f"an answer to cluster {words}")
-
-
-def tool_of(cluster) -> Tool:
-    return Tool(next(one.address for one in cluster.brokers.values() if one.running))
-
-
-def status(cluster) -> dict:
-    return told(cluster, "status")
-
-
-def shares(cluster) -> dict[int, dict]:
-    return {broker["id"]: broker for broker in status(cluster)["brokers"]}
-
-
-def is_even(now: dict) -> bool:
-    """Nothing moves or has to, everybody leads its share, and all are in sync."""
-    brokers = [broker for broker in now["brokers"] if broker["live"] and not broker["drained"]]
-    spreads = [
-        max(broker[what] for broker in brokers) - min(broker[what] for broker in brokers)
-        for what in ("replicas", "leaders")
-    ]
-    at_rest = not (now["moving"] or now["left"] or now["under_replicated"] or now["offline"])
-    return at_rest and max(spreads) <= 1
-
-
-def wait_until_even(cluster) -> None:
-    seen = []
-
-    def even() -> bool:
-        seen[:] = [status(cluster)]
-        return is_even(seen[0])
-
-    try:
-        until(even, EVEN_SECONDS_MAX, "even shares")
-    except AssertionError as late:
-        raise AssertionError(f"{late}: {seen}") from None
-
-
-def assert_has_its_share(cluster, id: int) -> None:
-    now = shares(cluster)
-    for what in ("replicas", "leaders"):
-        fair = sum(broker[what] for broker in now.values()) / len(now)
-        assert abs(now[id][what] - fair) < 1, f"{what}: {now}"
 
 
 def logs_of(cluster, id: int, topic: str) -> list:
     return list((cluster.brokers[id].folder / "data").glob(f"{topic}-*"))
 
 
+@pytest.mark.sanitized
 def test_a_fourth_broker_gets_its_share(cluster, topic):
     cluster.create(f"{topic}-more", MORE_PARTITIONS)
     with Checked(cluster, topic) as checked:
@@ -119,6 +74,7 @@ def test_what_is_paused_moves_when_it_goes_on(cluster, topic):
     cluster.end()
 
 
+@pytest.mark.sanitized
 def test_the_first_broker_is_drained_and_stopped(make_cluster, topic):
     cluster = make_cluster(4)
     cluster.create(f"{topic}-more", MORE_PARTITIONS)

@@ -28,6 +28,7 @@ def cluster(tmp_path):
         yield made.start()
     finally:
         made.close()
+    made.assert_nothing_caught()
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ def test_a_leader_that_is_cut_off_comes_and_goes(cluster, topic):
     cluster.end()
 
 
+@pytest.mark.sanitized
 def test_packets_are_lost(cluster, topic):
     """A tenth of all between a leader and everybody."""
     with Checked(cluster, topic) as checked:

@@ -1,5 +1,7 @@
 """A cluster as processes on this machine: brokers of Millrace and one ZooKeeper, or an ensemble."""
 
+import os
+import re
 import shutil
 import signal
 import time
@@ -14,15 +16,19 @@ from harness.zookeeper import ZooKeeper, ensemble
 from parts.load import consumer_of
 from parts.waiting import until
 
-SESSION_MS = 2000
+SLOWDOWN = int(os.environ.get("MILLRACE_SLOWDOWN", 1))
+"""How much longer brokers take that are built with a sanitizer."""
+SESSION_MS = 2000 * SLOWDOWN
 """Long enough for a busy machine, short enough to wait for in a test."""
-HEAL_SECONDS_MAX = 60
+HEAL_SECONDS_MAX = 60 * SLOWDOWN
+FOUND = re.compile(r"(ERROR|WARNING): \w+Sanitizer|runtime error: |assertion failed", re.IGNORECASE)
+"""What is in the log of a broker that a sanitizer, or an assertion of its own, has caught."""
 
 
 class ClusterBroker(Millrace):
     """One of several. A start is over when the broker is registered: it answers a moment before."""
 
-    stop_seconds_max = 30
+    stop_seconds_max = 30 * SLOWDOWN
 
     def __init__(self, folder: Path, id: int, zookeeper: str, options: "Options"):
         self.id = id
@@ -49,6 +55,9 @@ class ClusterBroker(Millrace):
 
     def count_ready(self) -> int:
         return self.log_text().count("broker: ready")
+
+    def caught(self) -> list[str]:
+        return [line for line in self.log_text().splitlines() if FOUND.search(line)]
 
     @property
     def running(self) -> bool:
@@ -171,6 +180,11 @@ class Cluster:
             broker.close()
         for zookeeper in self.zookeepers:
             zookeeper.close()
+
+    def assert_nothing_caught(self) -> None:
+        """A test that kills a broker may not notice that it was dead already, of an error of its own."""
+        caught = {id: lines for id, one in self.brokers.items() if (lines := one.caught())}
+        assert not caught, caught
 
     # ---- what it says of itself ----
 

@@ -1,5 +1,5 @@
-"""A producer and a reader of a client in another language, through all that happens, with the
-settings that it has by itself; its program is one of `tests/clients/drivers`."""
+"""A producer and a reader of a client as a program, through all that happens, with the settings that
+it has by itself; its program is one of `tests/clients/drivers`."""
 
 import subprocess
 import threading
@@ -11,6 +11,7 @@ from parts.load import KEYS
 from parts.waiting import until
 
 PROGRAMS = {
+    "librdkafka": lambda: programs.python("stream.py"),
     "java": lambda: programs.java("StreamClient", "client"),
     "franz-go": lambda: programs.go("stream"),
     "kafkajs": lambda: programs.node("stream.js"),
