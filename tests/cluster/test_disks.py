@@ -1,4 +1,4 @@
-"""Disks that are slow or full, under the checked load."""
+"""Disks that are slow, full or have torn what was written last, under the checked load."""
 
 import os
 import subprocess
@@ -11,6 +11,7 @@ from parts.waiting import pass_time, until
 
 DISK_BYTES = 64 << 20
 BLOCK = bytes(1 << 20)
+TORN_BYTES = 40
 SLOW_MICROSECONDS = 30_000
 CHANGES = "pwrite64,pwritev,pwritev2,fsync,fdatasync,ftruncate"
 FAULT_SECONDS = 5
@@ -80,6 +81,50 @@ def test_the_disk_of_a_follower_is_full(cluster, topic, disks):
         cluster.wait_until_healed(topic)
         checked.verdict()
     cluster.end()
+
+
+def tear(data: Path, topic: str) -> int:
+    """What a power cut may leave of a log's last bytes: of one their size only, another ends in the
+    midst of a batch. How many logs it did that to."""
+    torn = 0
+    for folder in sorted(data.glob(f"{topic}-*")):
+        segment = max(folder.glob("*.log"))
+        size = segment.stat().st_size
+        if size < 2 * TORN_BYTES:
+            continue
+        os.truncate(segment, size - TORN_BYTES)
+        if torn % 2 == 0:
+            os.truncate(segment, size)
+        torn += 1
+    return torn
+
+
+def bytes_of(cluster, topic: str, partition: int) -> set[bytes]:
+    """Of a partition's whole log, on each broker."""
+    folders = [one.folder / "data" / f"{topic}-{partition}" for one in cluster.brokers.values()]
+    return {b"".join(path.read_bytes() for path in sorted(one.glob("*.log"))) for one in folders}
+
+
+def test_the_logs_of_a_leader_are_torn(make_cluster, topic):
+    """It cuts off what is torn and gets it from the others; then it is as good as they are."""
+    cluster = make_cluster()
+    with Checked(cluster, topic) as checked:
+        victim = cluster.kill_leader(topic)
+        assert tear(cluster.brokers[victim].folder / "data", topic) >= 2
+        checked.goes_on()
+        cluster.brokers[victim].start()
+        cluster.brokers[victim].wait_for_log_line("bytes removed")
+        cluster.wait_until_healed(topic)
+        cluster.kill_leader(topic)
+        checked.goes_on()
+        for broker in cluster.brokers.values():
+            if not broker.running:
+                broker.start()
+        cluster.wait_until_healed(topic)
+        checked.verdict()
+    cluster.end()
+    for partition in range(checked.partitions):
+        assert len(bytes_of(cluster, topic, partition)) == 1, "all replicas have the same bytes"
 
 
 @pytest.fixture
