@@ -1,6 +1,7 @@
 #include "kernel/broker/partitions.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace millrace::kernel {
 
@@ -47,14 +48,21 @@ std::shared_ptr<Partition> ShardState::take(const TopicPartition& id) {
 }
 
 std::vector<std::shared_ptr<Partition>> ShardState::all() const {
-  std::vector<std::shared_ptr<Partition>> all;
-  for (const auto& [topic, list] : partitions_) {
-    for (const auto& partition : list) {
-      if (partition) all.push_back(partition);
-    }
-  }
   // In an order that does not depend on hashing, so that a simulated run repeats.
-  std::ranges::sort(all, {}, [](const auto& partition) { return partition->id(); });
+  std::vector<decltype(partitions_)::const_pointer> topics;
+  topics.reserve(partitions_.size());
+  std::size_t count = 0;
+  for (const auto& topic : partitions_) {
+    topics.push_back(&topic);
+    count += topic.second.size();
+  }
+  std::ranges::sort(topics, {}, [](const auto* topic) -> const auto& { return topic->first; });
+  std::vector<std::shared_ptr<Partition>> all;
+  all.reserve(count);
+  for (const auto* topic : topics) {
+    std::ranges::copy_if(topic->second, std::back_inserter(all),
+                         [](const auto& partition) { return partition != nullptr; });
+  }
   return all;
 }
 
@@ -73,6 +81,7 @@ PartitionMap::PartitionMap(Environment& environment, std::size_t memory_bytes)
 }
 
 ShardState& PartitionMap::owner_of(std::string_view topic, std::int32_t partition) noexcept {
+  if (shards_.size() == 1) return *shards_.front();
   // FNV-1a: the same in every run and on every machine, unlike std::hash.
   std::uint64_t hash = 14695981039346656037ULL;
   const auto mix = [&hash](std::uint8_t byte) { hash = (hash ^ byte) * 1099511628211ULL; };

@@ -129,38 +129,40 @@ bool needs_reading(const Unsent& unsent) {
   return unsent.file() && unsent.file()->file->descriptor() < 0;
 }
 
-// Sends parts up to the end or to one that has to be read first.
-Task<> send_parts(std::shared_ptr<Socket> socket, Unsent& unsent) {
+// Sends parts up to the end or to one that has to be read first, which is true, or until it has to
+// wait for its turn.
+Result<bool> send_parts(const Socket& socket, Unsent& unsent) {
   std::size_t bytes_this_turn = 0;
   while (!unsent.empty() && !needs_reading(unsent)) {
-    if (socket->descriptor->closed()) co_return closed_here();
-    MR_CO_TRY(const auto bytes,
-              unsent.file() ? send_file(*socket, unsent) : send_buffers(*socket, unsent));
+    if (socket.descriptor->closed()) return closed_here();
+    MR_TRY(const auto bytes,
+           unsent.file() ? send_file(socket, unsent) : send_buffers(socket, unsent));
     unsent.sent(bytes);
     bytes_this_turn += bytes;
-    if (bytes > 0 && bytes_this_turn < bytes_per_turn_max) continue;
-    bytes_this_turn = 0;
-    MR_CO_CHECK(co_await socket->descriptor->writable());
+    if (bytes == 0 || bytes_this_turn >= bytes_per_turn_max) return false;
   }
-  co_return {};
+  return true;
 }
 
 Task<> send_all(std::shared_ptr<Socket> socket, Payload payload) {
   Unsent unsent(std::move(payload));
-  while (!unsent.empty()) {
-    if (needs_reading(unsent)) {
-      MR_CO_TRY(auto chunk, read_chunk(unsent));
-      const auto bytes = chunk.size();
-      Unsent part{Payload(std::move(chunk))};
-      auto sending = send_parts(socket, part);
-      MR_CO_CHECK(co_await std::move(sending));
-      unsent.sent(bytes);
-    } else {
-      auto sending = send_parts(socket, unsent);
-      MR_CO_CHECK(co_await std::move(sending));
+  while (true) {
+    MR_CO_TRY(auto done, send_parts(*socket, unsent));
+    if (done && unsent.empty()) co_return {};
+    if (!done) {
+      MR_CO_CHECK(co_await socket->descriptor->writable());
+      continue;
     }
+    MR_CO_TRY(auto chunk, read_chunk(unsent));
+    const auto bytes = chunk.size();
+    Unsent part{Payload(std::move(chunk))};
+    while (true) {
+      MR_CO_TRY(done, send_parts(*socket, part));
+      if (done) break;
+      MR_CO_CHECK(co_await socket->descriptor->writable());
+    }
+    unsent.sent(bytes);
   }
-  co_return {};
 }
 
 // One receive for each wake-up: whether there is more is asked of the loop, for all sockets at

@@ -150,7 +150,9 @@ Result<> AggregateRouter::add(AggregateFactory& factory, AggregateOrigin origin)
   NewTopic topic;
   topic.name = beside ? family : declaration.topic;
   topic.partitions = declaration.partitions;
-  topic.replication_factor = declaration.replication_factor;
+  // One is what a declaration says that says nothing: as many as the broker's topics have.
+  topic.replication_factor =
+      declaration.replication_factor == 1 ? -1 : declaration.replication_factor;
   for (const auto& [name, value] : declaration.settings) topic.configs.emplace_back(name, value);
   broker_.own_topic(std::move(topic));
   declared_.push_back(std::make_unique<DeclaredAggregate>(
@@ -220,7 +222,7 @@ AggregateRouter::Place AggregateRouter::place(const DeclaredAggregate& aggregate
             .detail = "the aggregate places this key outside its topic"};
   }
   const auto leader = topic->partitions[static_cast<std::size_t>(partition)].leader;
-  return {.topic = aggregate.declaration.topic, .leader = leader, .partition = partition};
+  return {.declared = &aggregate.declaration.topic, .leader = leader, .partition = partition};
 }
 
 AggregateRouter::Place AggregateRouter::place_beside(const DeclaredAggregate& aggregate,
@@ -236,7 +238,7 @@ AggregateRouter::Place AggregateRouter::place_beside(const DeclaredAggregate& ag
   auto topic = aggregate.family + to_string(beside->id);
   const auto* log = cluster.find(std::string_view(topic));
   return {.no_topic = !log || at >= log->partitions.size(),
-          .topic = std::move(topic),
+          .beside = std::move(topic),
           .leader = beside->partitions[at].leader,
           .partition = named->partition};
 }
@@ -309,7 +311,8 @@ Call<AggregateAnswer> AggregateRouter::command(std::string_view name, std::strin
     return answered(refused(placed.error, std::move(placed.detail)));
   }
   if (placed.leader != broker_.config().id) {
-    return answered(refused(ErrorCode::not_coordinator, not_here(placed.topic, placed.partition)));
+    return answered(
+        refused(ErrorCode::not_coordinator, not_here(placed.topic(), placed.partition)));
   }
   return send(*aggregate, placed, key, std::move(body));
 }
@@ -338,14 +341,14 @@ Call<AggregateAnswer> AggregateRouter::send(const DeclaredAggregate& aggregate, 
   const auto partition = placed.partition;
   auto& at = here();
   auto& home = at.shard();
-  auto& owner = broker_.partitions().owner_of(placed.topic, partition);
+  auto& owner = broker_.partitions().owner_of(placed.topic(), partition);
   auto& there = *shards_[owner.shard().index()];
   const auto reply_to = next_reply();
   auto [done, when_done] = make_pending<AggregateAnswer>();
   if (&there == &at) {
-    auto* runner = at.find(aggregate, placed.topic, partition);
+    auto* runner = at.find(aggregate, placed.topic(), partition);
     if (!runner) {
-      return answered(refused(ErrorCode::not_coordinator, not_here(placed.topic, partition)));
+      return answered(refused(ErrorCode::not_coordinator, not_here(placed.topic(), partition)));
     }
     runner->command(key, std::move(body), reply_to, Asker(home, std::move(done)));
     return {Pending<>::ready({}), std::move(when_done)};
@@ -353,12 +356,12 @@ Call<AggregateAnswer> AggregateRouter::send(const DeclaredAggregate& aggregate, 
 
   auto [dispatched, when_dispatched] = make_pending<>();
   // Where it is, it is known by its number alone.
-  done.on_abandoned([&there, &aggregate, topic = placed.topic, partition, reply_to] {
+  done.on_abandoned([&there, &aggregate, topic = placed.topic(), partition, reply_to] {
     there.shard().post([&there, &aggregate, topic, partition, reply_to] {
       if (auto* runner = there.find(aggregate, topic, partition)) runner->release(reply_to);
     });
   });
-  there.shard().post([&there, &aggregate, topic = placed.topic, partition, &home,
+  there.shard().post([&there, &aggregate, topic = placed.topic(), partition, &home,
                       key = std::string(key), body = std::move(body), reply_to,
                       asker = Asker(home, std::move(done)),
                       first = std::move(dispatched)]() mutable {
@@ -392,10 +395,10 @@ Task<AggregateAnswer> AggregateRouter::query_one(std::string name, std::string k
   if (placed.error != ErrorCode::none) {
     co_return refused(placed.error, std::move(placed.detail));
   }
-  auto& owner = broker_.partitions().owner_of(placed.topic, placed.partition);
+  auto& owner = broker_.partitions().owner_of(placed.topic(), placed.partition);
   auto& there = *shards_[owner.shard().index()];
   auto [done, when_done] = make_pending<AggregateAnswer>();
-  auto ask = [&there, aggregate, topic = placed.topic, partition = placed.partition,
+  auto ask = [&there, aggregate, topic = placed.topic(), partition = placed.partition,
               key = std::move(key), question = std::move(question),
               asker = Asker(at.shard(), std::move(done))]() mutable {
     auto* runner = there.find(*aggregate, topic, partition);
@@ -452,7 +455,7 @@ Task<AggregateHome> AggregateRouter::find_home(std::string name, std::string key
   }
   if (placed.error == ErrorCode::none && placed.leader < 0) {
     placed.error = ErrorCode::coordinator_not_available;
-    placed.detail = to_string(TopicPartition{placed.topic, placed.partition}) + " has no leader";
+    placed.detail = to_string(TopicPartition{placed.topic(), placed.partition}) + " has no leader";
   }
   co_return AggregateHome{placed.error, std::move(placed.detail), placed.leader};
 }

@@ -61,9 +61,11 @@ class AggregateRouter final : public Aggregates, public AggregateAdmin {
     ErrorCode error = ErrorCode::none;
     std::string detail;
     bool no_topic = false;
-    std::string topic;  // of the log
+    const std::string* declared = nullptr;  // the topic of the log, or
+    std::string beside;                     // that of one beside a user's
     std::int32_t leader = -1;
     std::int32_t partition = -1;
+    const std::string& topic() const noexcept { return declared ? *declared : beside; }
   };
 
   const DeclaredAggregate* find(std::string_view name) const noexcept;

@@ -100,8 +100,13 @@ constexpr std::string_view of_groups = "groups/";
 std::string BrokerView::group_setting(std::string_view name) const {
   const auto& cluster = shard_.cluster();
   if (!cluster) return {};
-  const auto first = cluster->broker_configs.lower_bound(config_key_of_group({}));
-  if (first == cluster->broker_configs.end() || !group_of_config_key(first->first)) return {};
+  if (groups_of_ != cluster) {
+    groups_of_ = cluster;
+    const auto first = cluster->broker_configs.lower_bound(config_key_of_group({}));
+    groups_have_own_ =
+        first != cluster->broker_configs.end() && group_of_config_key(first->first).has_value();
+  }
+  if (!groups_have_own_) return {};
   const auto slash = name.rfind('/');
   if (slash < of_groups.size()) return {};
   const auto group = name.substr(of_groups.size(), slash - of_groups.size());

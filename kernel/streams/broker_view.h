@@ -45,6 +45,8 @@ class BrokerView final : public ClusterView {
   mutable std::shared_ptr<const ClusterState> settings_of_;
   mutable bool settings_known_ = false;
   mutable std::map<std::string, std::string, std::less<>> settings_;
+  mutable std::shared_ptr<const ClusterState> groups_of_;
+  mutable bool groups_have_own_ = false;
 };
 
 }  // namespace millrace::kernel

@@ -18,6 +18,11 @@ std::int16_t ApiInfo::response_header_version(std::int16_t version) const noexce
 
 const ApiInfo* find_api(std::int16_t key) noexcept {
   const auto apis = api_table();
+  // Keys have no gaps, as far as they go.
+  if (key >= 0 && static_cast<std::size_t>(key) < apis.size()) {
+    const auto& api = apis[static_cast<std::size_t>(key)];
+    if (static_cast<std::int16_t>(api.key) == key) return &api;
+  }
   const auto at = std::ranges::lower_bound(
       apis, key, {}, [](const ApiInfo& api) { return static_cast<std::int16_t>(api.key); });
   return at != apis.end() && static_cast<std::int16_t>(at->key) == key ? &*at : nullptr;

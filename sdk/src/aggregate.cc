@@ -8,6 +8,11 @@ std::int32_t partition_of_key(std::string_view key, std::int32_t partitions) noe
   std::uint32_t hash = 0;
   const auto add = [&hash](char32_t unit) { hash = hash * 31 + static_cast<std::uint32_t>(unit); };
   while (!key.empty()) {
+    if (static_cast<unsigned char>(key.front()) < 0x80) {
+      add(static_cast<unsigned char>(key.front()));
+      key.remove_prefix(1);
+      continue;
+    }
     const auto [point, bytes] = first_code_point(key);
     key.remove_prefix(bytes);
     if (point < 0x10000) {

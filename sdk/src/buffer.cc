@@ -1,12 +1,21 @@
 #include <millrace/buffer.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 namespace millrace {
 
+namespace {
+
+/// Larger blocks are malloc's, which may grow where they are.
+constexpr std::size_t small_bytes_max = 1024;
+
+}  // namespace
+
 detail::Block* detail::Block::make(std::size_t capacity) {
-  void* memory = std::malloc(sizeof(Block) + capacity);
+  const auto bytes = sizeof(Block) + capacity;
+  void* memory = bytes <= small_bytes_max ? ::operator new(bytes) : std::malloc(bytes);
   if (!memory) throw std::bad_alloc();
   auto* block = new (memory) Block;
   block->capacity = capacity;
@@ -15,6 +24,13 @@ detail::Block* detail::Block::make(std::size_t capacity) {
 
 detail::Block* detail::Block::grow(Block* block, std::size_t capacity) {
   MR_ASSERT(block->owners.load(std::memory_order_relaxed) == 1);
+  MR_ASSERT(capacity >= block->capacity);
+  if (sizeof(Block) + block->capacity <= small_bytes_max) {
+    auto* larger = make(capacity);
+    std::memcpy(larger->data(), block->data(), block->capacity);
+    block->destroy();
+    return larger;
+  }
   block->~Block();
   void* memory = std::realloc(block, sizeof(Block) + capacity);
   if (!memory) {
@@ -27,8 +43,9 @@ detail::Block* detail::Block::grow(Block* block, std::size_t capacity) {
 }
 
 void detail::Block::destroy() noexcept {
+  const auto bytes = sizeof(Block) + capacity;
   this->~Block();
-  std::free(this);
+  bytes <= small_bytes_max ? ::operator delete(this, bytes) : std::free(this);
 }
 
 Buffer Buffer::copy_of(Bytes bytes) {

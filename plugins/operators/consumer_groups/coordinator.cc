@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include <millrace/utf8.h>
+
 #include "classic/classic_group.h"
 #include "commits.h"
 #include "consumer/entry.h"
@@ -44,8 +46,11 @@ bool is_wanted(const GroupListed& group, const GroupFilter& filter) {
 }  // namespace
 
 Group* Coordinator::find(std::string_view id) {
+  if (last_ && last_->id == id) return last_;
   const auto found = groups_.find(id);
-  return found == groups_.end() ? nullptr : &found->second;
+  if (found == groups_.end()) return nullptr;
+  last_ = &found->second;
+  return last_;
 }
 
 Group& Coordinator::find_or_make(std::string_view id) {
@@ -55,24 +60,23 @@ Group& Coordinator::find_or_make(std::string_view id) {
 }
 
 void Coordinator::drop_if_gone(std::string_view id) {
-  const auto found = groups_.find(id);
-  if (found != groups_.end()) static_cast<void>(drop_if_gone(found));
+  if (auto* group = find(id)) static_cast<void>(drop_if_gone(*group));
 }
 
-bool Coordinator::drop_if_gone(Groups::iterator found) {
-  auto& group = found->second;
+bool Coordinator::drop_if_gone(Group& group) {
   if (group.members && group.members->gone()) group.members.reset();
   if (group.members || !group.offsets.empty()) return false;
   monitor_.forget(group);
-  groups_.erase(found);
+  last_ = nullptr;
+  groups_.erase(groups_.find(group.id));
   return true;
 }
 
 void Coordinator::settle(std::string_view id, Turn& turn) {
-  const auto found = groups_.find(id);
-  if (found == groups_.end() || drop_if_gone(found)) return;
+  auto* group = find(id);
+  if (!group || drop_if_gone(*group)) return;
   // One of the consumer protocol is what its records say: see evolve_membership().
-  if (!found->second.is(Type::consumer)) monitor_.count(found->second, turn.wall());
+  if (!group->is(Type::consumer)) monitor_.count(*group, turn.wall());
 }
 
 Coordinator::~Coordinator() {
@@ -81,7 +85,7 @@ Coordinator::~Coordinator() {
 
 void Coordinator::decide(Command& command, Context& context) {
   auto turn = turn_in(context);
-  auto* ask = dynamic_cast<Ask*>(&command.body);
+  auto* ask = message_as<Ask>(&command.body);
   if (ask == nullptr) {
     return context.refuse(command.reply_to, ErrorCode::invalid_request, std::string(not_ours));
   }
@@ -164,8 +168,8 @@ void Coordinator::on(Describe& /*ask*/, std::string_view key, ReplyTo to, Turn& 
   if (!group || group->is(Type::consumer)) {
     out.error = ErrorCode::group_id_not_found;
     out.state = "Dead";
-    out.message = group ? "Group " + out.group + " is not a classic group."
-                        : "Group " + out.group + " not found.";
+    out.message = group ? "Group " + shown(out.group) + " is not a classic group."
+                        : "Group " + shown(out.group) + " not found.";
   } else if (group->members) {
     group->members->describe(out);
   } else {
@@ -181,8 +185,8 @@ void Coordinator::on(DescribeConsumers& /*ask*/, std::string_view key, ReplyTo t
     describe_consumers(*group, turn.context, out);
   } else {
     out.error = ErrorCode::group_id_not_found;
-    out.message = group ? "Group " + out.group + " is not a consumer group."
-                        : "Group " + out.group + " not found.";
+    out.message = group ? "Group " + shown(out.group) + " is not a consumer group."
+                        : "Group " + shown(out.group) + " not found.";
   }
   turn.answer(to, std::move(out));
 }

@@ -2,12 +2,15 @@
 // the log's records are Kafka's, and the state is what they make of it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include <millrace/aggregate.h>
 
@@ -41,12 +44,18 @@ class Coordinator final : public PartitionAggregate {
  private:
   Group* find(std::string_view id);
   Group& find_or_make(std::string_view id);
-  using Groups = std::map<std::string, Group, std::less<>>;
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+  using Groups = std::unordered_map<std::string, Group, TextHash, std::equal_to<>>;
 
   Turn turn_in(Context& context) { return {context, settings_.at(context), monitor_}; }
   /// Forgets a group that neither a record nor a member needs.
   void drop_if_gone(std::string_view id);
-  bool drop_if_gone(Groups::iterator found);
+  bool drop_if_gone(Group& group);
   /// The same after a call that may have changed the group, which is counted.
   void settle(std::string_view id, Turn& turn);
 
@@ -74,6 +83,7 @@ class Coordinator final : public PartitionAggregate {
 
   Monitor& monitor_;
   Groups groups_;
+  Group* last_ = nullptr;  ///< whom find() has found: a call asks for one group, several times
   TopicsInUse topics_;
   /// Groups with offsets of a transaction that has not ended, by producer id.
   std::map<std::int64_t, std::set<std::string>> open_transactions_;

@@ -2,7 +2,11 @@
 // <millrace/groups.h>, with what the request itself does not say (who asks).
 #pragma once
 
+#include <concepts>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <typeinfo>
 #include <utility>
 #include <variant>
 
@@ -47,7 +51,9 @@ struct Ask final : Message {
                             DescribeConsumers,    // ConsumerGroupDescribed
                             Remove>;              // GroupDeleted
 
-  explicit Ask(Body content) : body(std::move(content)) {}
+  template <class T>
+    requires std::constructible_from<Body, T>
+  explicit Ask(T&& content) : body(std::forward<T>(content)) {}
   Body body;
 };
 
@@ -62,5 +68,11 @@ struct Reply final : Message {
   explicit Reply(T content) : value(std::move(content)) {}
   T value;
 };
+
+/// The message as a T, which nothing is derived from; nullptr when it is another.
+template <class T>
+T* message_as(Message* message) noexcept {
+  return message && typeid(*message) == typeid(T) ? static_cast<T*>(message) : nullptr;
+}
 
 }  // namespace millrace::consumer_groups

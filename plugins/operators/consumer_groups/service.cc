@@ -1,6 +1,10 @@
 #include "service.h"
 
+#include <algorithm>
 #include <memory>
+#include <string>
+
+#include <millrace/utf8.h>
 
 namespace millrace::consumer_groups {
 namespace {
@@ -8,7 +12,10 @@ namespace {
 /// What a record's key has room for.
 constexpr std::size_t id_bytes_max = 32'767;
 
-bool may_be_empty_group(std::string_view group) { return group.size() <= id_bytes_max; }
+// Bytes that are not UTF-8 become longer.
+bool may_be_empty_group(std::string_view group) {
+  return group.size() <= id_bytes_max / 3 || utf8_of(std::string(group)).size() <= id_bytes_max;
+}
 bool is_group_id(std::string_view group) { return !group.empty() && may_be_empty_group(group); }
 bool fits(const std::optional<std::string>& text) { return !text || text->size() <= id_bytes_max; }
 
@@ -36,13 +43,15 @@ Answer with_error(Answer answer, ErrorCode error) {
 }
 
 template <class Answer>
+Reply<Answer>* reply_in(const AggregateAnswer& answer) noexcept {
+  if (answer.error != ErrorCode::none) return nullptr;
+  return message_as<Reply<Answer>>(answer.message.get());
+}
+
+template <class Answer>
 Answer unpacked(AggregateAnswer from, Answer failed) {
-  if (from.error == ErrorCode::none) {
-    if (auto* reply = dynamic_cast<Reply<Answer>*>(from.message.get())) {
-      return std::move(reply->value);
-    }
-    from.error = ErrorCode::unknown_server_error;
-  }
+  if (auto* reply = reply_in<Answer>(from)) return std::move(reply->value);
+  if (from.error == ErrorCode::none) from.error = ErrorCode::unknown_server_error;
   set_error(failed, from.error, std::move(from.detail));
   return failed;
 }
@@ -51,6 +60,17 @@ template <class Answer>
 Task<Answer> unpack(Pending<AggregateAnswer> pending, Answer failed) {
   MR_CO_TRY(auto answer, co_await pending);
   co_return unpacked(std::move(answer), std::move(failed));
+}
+
+template <class Body>
+std::string_view group_of(const Body& body) {
+  return body.group;
+}
+std::string_view group_of(const MemberHeartbeat& body) { return body.request.group; }
+
+template <class Answer>
+Task<Answer> at_once(Answer answer) {
+  co_return std::move(answer);
 }
 
 template <class Answer>
@@ -69,17 +89,28 @@ Shard& Service::here() const noexcept {
 
 template <class Answer>
 Call<Answer> Service::ask(const std::string& group, Ask::Body body, Answer failed) {
-  auto call = aggregates_->command(aggregate_name, group, std::make_unique<Ask>(std::move(body)));
+  auto call =
+      aggregates_->command(aggregate_name, utf8_of(group), std::make_unique<Ask>(std::move(body)));
   auto done = start(here(), unpack(std::move(call.done), std::move(failed)));
   return {std::move(call.dispatched), std::move(done)};
 }
 
+template <class Answer, class Body>
+Task<Answer> Service::ask_and_wait(Body body) {
+  const auto named = group_of(body);
+  const bool ascii =
+      std::ranges::all_of(named, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  auto group = ascii ? std::string(named) : utf8_of(std::string(named));
+  return wait_for<Answer>(std::move(group), std::make_unique<Ask>(std::move(body)));
+}
+
 template <class Answer>
-Task<Answer> Service::ask_and_wait(std::string group, Ask::Body body, Answer failed) {
-  auto call = aggregates_->command(aggregate_name, group, std::make_unique<Ask>(std::move(body)));
+Task<Answer> Service::wait_for(std::string group, std::unique_ptr<Ask> message) {
+  auto call = aggregates_->command(aggregate_name, group, std::move(message));
   MR_CO_CHECK(co_await call.dispatched);
   MR_CO_TRY(auto answer, co_await call.done);
-  co_return unpacked(std::move(answer), std::move(failed));
+  if (auto* reply = reply_in<Answer>(answer)) co_return std::move(reply->value);
+  co_return unpacked(std::move(answer), Answer{});
 }
 
 template <class Answer, class Body>
@@ -100,7 +131,7 @@ Task<std::vector<Answer>> Service::ask_each(std::vector<std::string> groups) {
 }
 
 Task<GroupCoordinator> Service::coordinator(std::string group) {
-  MR_CO_TRY(auto home, co_await aggregates_->home(aggregate_name, group));
+  MR_CO_TRY(auto home, co_await aggregates_->home(aggregate_name, utf8_of(std::move(group))));
   co_return GroupCoordinator{home.error, std::move(home.detail), home.broker};
 }
 
@@ -127,19 +158,15 @@ Call<SyncGroupAnswer> Service::sync(SyncGroupRequest request) {
 }
 
 Task<ErrorCode> Service::heartbeat(GroupHeartbeat request) {
-  if (!is_group_id(request.group)) co_return ErrorCode::invalid_group_id;
-  auto group = request.group;
-  auto asked = ask_and_wait(std::move(group), std::move(request), ErrorCode::none);
-  co_return co_await std::move(asked);
+  if (!is_group_id(request.group)) return at_once(ErrorCode::invalid_group_id);
+  return ask_and_wait<ErrorCode>(std::move(request));
 }
 
 Task<LeaveGroupAnswer> Service::leave(LeaveGroupRequest request) {
   if (!is_group_id(request.group)) {
-    co_return LeaveGroupAnswer{.error = ErrorCode::invalid_group_id};
+    return at_once(LeaveGroupAnswer{.error = ErrorCode::invalid_group_id});
   }
-  auto group = request.group;
-  auto asked = ask_and_wait(std::move(group), std::move(request), LeaveGroupAnswer{});
-  co_return co_await std::move(asked);
+  return ask_and_wait<LeaveGroupAnswer>(std::move(request));
 }
 
 // ---- the consumer protocol ----
@@ -147,13 +174,11 @@ Task<LeaveGroupAnswer> Service::leave(LeaveGroupRequest request) {
 Task<ConsumerHeartbeatAnswer> Service::heartbeat(const ClientInfo& client,
                                                  ConsumerHeartbeat request) {
   if (!is_group_id(request.group)) {
-    co_return ConsumerHeartbeatAnswer{.error = ErrorCode::invalid_request,
-                                      .message = "GroupId can't be empty."};
+    return at_once(ConsumerHeartbeatAnswer{.error = ErrorCode::invalid_request,
+                                           .message = "GroupId can't be empty."});
   }
-  auto group = request.group;
-  MemberHeartbeat body{name_of(client), std::move(request)};
-  auto asked = ask_and_wait(std::move(group), std::move(body), ConsumerHeartbeatAnswer{});
-  co_return co_await std::move(asked);
+  return ask_and_wait<ConsumerHeartbeatAnswer>(
+      MemberHeartbeat{name_of(client), std::move(request)});
 }
 
 Task<std::vector<ConsumerGroupDescribed>> Service::describe_consumer_groups(
@@ -201,10 +226,10 @@ Task<std::vector<GroupOffsets>> Service::offsets(std::vector<GroupOffsetsQuery> 
 }
 
 Task<OffsetsDeleted> Service::delete_offsets(OffsetDeletion request) {
-  if (!is_group_id(request.group)) co_return OffsetsDeleted{.error = ErrorCode::invalid_group_id};
-  auto group = request.group;
-  auto asked = ask_and_wait(std::move(group), std::move(request), OffsetsDeleted{});
-  co_return co_await std::move(asked);
+  if (!is_group_id(request.group)) {
+    return at_once(OffsetsDeleted{.error = ErrorCode::invalid_group_id});
+  }
+  return ask_and_wait<OffsetsDeleted>(std::move(request));
 }
 
 // ---- groups as a whole ----

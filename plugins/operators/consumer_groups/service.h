@@ -3,6 +3,7 @@
 // being loaded) becomes the error of the answer.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,8 +51,11 @@ class Service final : public GroupService {
   /// `failed` is the answer without its error.
   template <class Answer>
   Call<Answer> ask(const std::string& group, Ask::Body body, Answer failed);
+  /// For what is answered at once, by the group that the body names.
+  template <class Answer, class Body>
+  Task<Answer> ask_and_wait(Body body);
   template <class Answer>
-  Task<Answer> ask_and_wait(std::string group, Ask::Body body, Answer failed);
+  Task<Answer> wait_for(std::string group, std::unique_ptr<Ask> message);
   /// One command for each group, all at once; answers in the order of the groups.
   template <class Answer, class Body>
   Task<std::vector<Answer>> ask_each(std::vector<std::string> groups);

@@ -21,6 +21,7 @@ Duration span(std::int64_t number) {
 
 std::int64_t number_of(const Context& context, std::string_view name, std::int64_t otherwise) {
   const auto text = context.setting(name);
+  if (text.empty()) return otherwise;
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} && end == text.data() + text.size() ? value : otherwise;

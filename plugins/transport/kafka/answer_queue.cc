@@ -37,7 +37,11 @@ AnswerQueue::Ready AnswerQueue::take_ready(std::uint64_t memory_bytes_max) {
   while (front_is_ready()) {
     auto& front = *slots_.front();
     ready.memory_bytes += front.memory_bytes;
-    ready.answers.add(std::move(front.payload));
+    if (ready.answers.empty()) {
+      ready.answers = std::move(front.payload);
+    } else {
+      ready.answers.add(std::move(front.payload));
+    }
     slots_.pop_front();
     ++first_;
     if (ready.memory_bytes >= memory_bytes_max) break;

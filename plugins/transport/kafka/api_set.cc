@@ -68,20 +68,25 @@ ApiSet::ApiSet(Broker& broker) {
     serve(ApiKey::consumer_group_describe, handle_consumer_group_describe);
   }
   std::ranges::sort(apis_, {}, [](const Api& api) { return api.info->key; });
-  for (auto& api : apis_) api.polls = waits_for_others(api.info->key);
+  for (auto& api : apis_) {
+    api.polls = waits_for_others(api.info->key);
+    const auto key = static_cast<std::size_t>(api.info->key);
+    by_key_.resize(key + 1);
+    by_key_[key] = &api;
+  }
 }
 
 Result<const Api*> ApiSet::find(std::int16_t key, std::int16_t version) const {
-  const auto at = std::ranges::find(
-      apis_, key, [](const Api& api) { return static_cast<std::int16_t>(api.info->key); });
-  if (at == apis_.end()) {
+  const auto place = static_cast<std::size_t>(key);
+  const auto* at = key >= 0 && place < by_key_.size() ? by_key_[place] : nullptr;
+  if (!at) {
     const auto* known = kafka::find_api(key);
     return Error{Errc::unsupported,
                  "API key " + std::to_string(key) +
                      (known ? " (" + std::string(known->name) + ")" : std::string()) +
                      " is not served; ApiVersions lists what is"};
   }
-  if (at->served.contains(version) || at->info->key == kafka::ApiKey::api_versions) return &*at;
+  if (at->served.contains(version) || at->info->key == kafka::ApiKey::api_versions) return at;
   return Error{Errc::unsupported, std::string(at->info->name) + " version " +
                                       std::to_string(version) + " is not served; served are " +
                                       std::to_string(at->served.min) + " to " +

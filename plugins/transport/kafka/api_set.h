@@ -24,6 +24,8 @@ class ApiSet {
  public:
   /// Every API whose services are loaded into `broker`.
   explicit ApiSet(Broker& broker);
+  ApiSet(const ApiSet&) = delete;
+  ApiSet& operator=(const ApiSet&) = delete;
 
   /// In ascending order of keys.
   std::span<const Api> all() const noexcept { return apis_; }
@@ -33,6 +35,7 @@ class ApiSet {
 
  private:
   std::vector<Api> apis_;
+  std::vector<const Api*> by_key_;  // into apis_; nullptr where there is none
 };
 
 }  // namespace millrace::kafka_transport

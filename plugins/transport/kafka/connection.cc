@@ -68,8 +68,8 @@ void Connection::stop() noexcept {
 
 void Connection::end() noexcept {
   ending_ = true;
-  answered_.notify_all();
-  turn_.passed().notify_all();
+  answered_.notify();
+  turn_.passed().notify();
 }
 
 void Connection::abort() noexcept {
@@ -190,7 +190,7 @@ Task<> Connection::handle(const Api& api, kafka::RequestHead head, MemoryBudget:
   if (answer) {
     answers_.put(ticket, *std::move(answer));
     account_memory();
-    answered_.notify_all();
+    answered_.notify();
     co_return {};
   }
   auto error = std::move(answer).error();
@@ -211,7 +211,7 @@ Task<> Connection::write_answers() {
       MR_CO_CHECK(co_await std::move(waiting));
     }
     auto ready = answers_.take_ready(send_bytes_max);
-    turn_.passed().notify_all();
+    turn_.passed().notify();
     if (ready.answers.empty()) continue;
     const auto bytes = ready.answers.size();
     sending_bytes_ = ready.memory_bytes;
@@ -226,7 +226,7 @@ Task<> Connection::write_answers() {
       break;
     }
     active_at_ = unread_since_ = shard_.now();
-    turn_.passed().notify_all();
+    turn_.passed().notify();
     context_.metrics.bytes_out.add(bytes);
   }
   if (lingering_ && !aborted_) {

@@ -20,6 +20,7 @@
 #include "api_set.h"
 #include "listener_context.h"
 #include "request.h"
+#include "signal.h"
 
 namespace millrace::kafka_transport {
 
@@ -40,7 +41,7 @@ class Connection {
   /// Closes at once; what was begun is cancelled.
   void abort() noexcept;
   /// The memory situation has changed: looks again whether the next request may begin.
-  void look_for_room() { turn_.passed().notify_all(); }
+  void look_for_room() { turn_.passed().notify(); }
 
   const Address& peer() const noexcept { return client_.peer; }
   /// What answers hold that its peer has not read.
@@ -81,7 +82,7 @@ class Connection {
   kafka::FrameReader reader_;
   AnswerQueue answers_;
   Turn turn_;
-  Event answered_;  // an answer is ready, or no more will come
+  Signal answered_;  // an answer is ready, or no more will come
   AnswerMemory::Share memory_;
   std::uint64_t sending_bytes_ = 0;  // in memory, of what is being sent
   MonoTime unread_since_;

@@ -11,6 +11,7 @@
 
 #include "error_codes.h"
 #include "listener_context.h"
+#include "signal.h"
 
 namespace millrace::kafka_transport {
 
@@ -30,15 +31,15 @@ class Turn {
   }
   void pass() {
     taken_ = false;
-    passed_.notify_all();
+    passed_.notify();
   }
   /// Woken when the turn is passed and by whatever else lets a connection go on.
-  Event& passed() noexcept { return passed_; }
+  Signal& passed() noexcept { return passed_; }
 
  private:
   bool taken_ = false;
   CancelScope* gives_way_ = nullptr;
-  Event passed_;
+  Signal passed_;
 };
 
 /// Lives from the request's first byte until its answer is in the queue.  [its connection's shard]

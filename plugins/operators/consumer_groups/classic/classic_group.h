@@ -104,6 +104,8 @@ class ClassicGroup final : public Membership {
   // ---- requests.cc ----
   ErrorCode check_member(std::string_view member_id,
                          const std::optional<std::string>& instance_id) const;
+  ErrorCode check_member(const Member* found, std::string_view member_id,
+                         const std::optional<std::string>& instance_id) const;
   ErrorCode check_sync(const SyncGroupRequest& request) const;
   void store_assignments(SyncGroupRequest& request, Turn& turn);
   ErrorCode leave_one(const LeavingMember& leaving, bool& left, Turn& turn);

@@ -7,12 +7,17 @@ namespace millrace::consumer_groups {
 
 ErrorCode ClassicGroup::check_member(std::string_view member_id,
                                      const std::optional<std::string>& instance_id) const {
+  return check_member(roster_.find(member_id), member_id, instance_id);
+}
+
+ErrorCode ClassicGroup::check_member(const Member* found, std::string_view member_id,
+                                     const std::optional<std::string>& instance_id) const {
   if (instance_id) {
     const auto* holder = roster_.holder_of(*instance_id);
     if (!holder) return ErrorCode::unknown_member_id;
     if (*holder != member_id) return ErrorCode::fenced_instance_id;
   }
-  return roster_.find(member_id) ? ErrorCode::none : ErrorCode::unknown_member_id;
+  return found ? ErrorCode::none : ErrorCode::unknown_member_id;
 }
 
 void ClassicGroup::answer_join(Member& member, JoinGroupAnswer answer, Turn& turn) {
@@ -104,13 +109,14 @@ void ClassicGroup::store_assignments(SyncGroupRequest& request, Turn& turn) {
 // ---- heartbeat, leave ----
 
 void ClassicGroup::heartbeat(const GroupHeartbeat& request, ReplyTo to, Turn& turn) {
-  if (const auto error = check_member(request.member_id, request.instance_id);
+  auto* member = roster_.find(request.member_id);
+  if (const auto error = check_member(member, request.member_id, request.instance_id);
       error != ErrorCode::none) {
     return turn.answer(to, error);
   }
   if (request.generation != generation_) return turn.answer(to, ErrorCode::illegal_generation);
   if (state_ == State::empty) return turn.answer(to, ErrorCode::unknown_member_id);
-  keep_alive(*roster_.find(request.member_id), turn);
+  keep_alive(*member, turn);
   turn.answer(to, state_ == State::preparing_rebalance ? ErrorCode::rebalance_in_progress
                                                        : ErrorCode::none);
 }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include <millrace/result.h>
 
 #include "../records.h"
+#include "consumer_settings.h"
 #include "member.h"
 #include "shared.h"
 
@@ -37,9 +39,11 @@ struct GroupRecord {
 /// copies.  [partition's shard]
 class ConsumerGroup {
  public:
-  explicit ConsumerGroup(std::string id) : id_(std::move(id)) {}
+  explicit ConsumerGroup(std::string id)
+      : id_(std::move(id)), time_names_(std::make_shared<const GroupTimeNames>(id_)) {}
 
   const std::string& id() const noexcept { return id_; }
+  const GroupTimeNames& time_names() const noexcept { return *time_names_; }
   std::int32_t epoch() const noexcept { return epoch_; }
   std::int64_t metadata_hash() const noexcept { return metadata_hash_; }
   std::int32_t assignment_epoch() const noexcept { return assignment_epoch_; }
@@ -84,6 +88,7 @@ class ConsumerGroup {
   void set_current(ConsumerMember& member, CurrentAssignment current);
 
   std::string id_;
+  std::shared_ptr<const GroupTimeNames> time_names_;
   bool recorded_ = false;
   std::int32_t epoch_ = 0;
   std::int64_t metadata_hash_ = 0;

@@ -69,16 +69,19 @@ ConsumerSettings ConsumerSettings::read(const Context& context) {
   };
 }
 
-GroupTimes times_of(std::string_view group, const ConsumerSettings& settings,
+GroupTimeNames::GroupTimeNames(std::string_view group) {
+  std::string name = "groups/";
+  name.append(group).append("/");
+  session_timeout = name + "consumer.session.timeout.ms";
+  heartbeat_interval = name + "consumer.heartbeat.interval.ms";
+  assignment_interval = name + "consumer.assignment.interval.ms";
+}
+
+GroupTimes times_of(const GroupTimeNames& names, const ConsumerSettings& settings,
                     const Context& context) {
   GroupTimes times{settings.session_timeout, settings.heartbeat_interval,
                    settings.assignment_interval};
-  std::string name = "groups/";
-  name.append(group).append("/");
-  const auto prefix = name.size();
-  const auto own = [&](std::string_view setting) -> std::optional<Duration> {
-    name.resize(prefix);
-    name += setting;
+  const auto own = [&](std::string_view name) -> std::optional<Duration> {
     const auto number = number_of(context, name, -1);
     return number < 0 ? std::nullopt : std::optional<Duration>(milliseconds(number));
   };
@@ -86,15 +89,15 @@ GroupTimes times_of(std::string_view group, const ConsumerSettings& settings,
   const auto within = [](Duration value, Duration least, Duration most) {
     return std::max(std::min(value, most), least);
   };
-  if (const auto session = own("consumer.session.timeout.ms")) {
+  if (const auto session = own(names.session_timeout)) {
     times.session_timeout =
         within(*session, settings.session_timeout_min, settings.session_timeout_max);
   }
-  if (const auto interval = own("consumer.heartbeat.interval.ms")) {
+  if (const auto interval = own(names.heartbeat_interval)) {
     times.heartbeat_interval =
         within(*interval, settings.heartbeat_interval_min, settings.heartbeat_interval_max);
   }
-  if (const auto interval = own("consumer.assignment.interval.ms")) {
+  if (const auto interval = own(names.assignment_interval)) {
     times.assignment_interval = *interval;
   }
   return times;

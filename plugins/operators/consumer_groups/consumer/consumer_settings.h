@@ -41,8 +41,15 @@ struct GroupTimes {
   Duration heartbeat_interval{};
   Duration assignment_interval{};
 };
+/// Under which names a group's own are asked for, with every heartbeat.
+struct GroupTimeNames {
+  explicit GroupTimeNames(std::string_view group);
+  std::string session_timeout;
+  std::string heartbeat_interval;
+  std::string assignment_interval;
+};
 /// As they are now: a change counts from the next heartbeat on.
-GroupTimes times_of(std::string_view group, const ConsumerSettings& settings,
+GroupTimes times_of(const GroupTimeNames& names, const ConsumerSettings& settings,
                     const Context& context);
 
 }  // namespace millrace::consumer_groups

@@ -102,14 +102,14 @@ class Heartbeat {
   Checked<ConsumerHeartbeatAnswer> run() {
     if (request_.member_epoch < 0) return leave();
     if (auto found = find_member(); !found) return std::unexpected(std::move(found).error());
-    const ConsumerMember* before = draft_.group().find(request_.member_id);
+    const ConsumerMember* before = known_ ? known_ : draft_.group().find(request_.member_id);
     if (auto updated = update_member(before); !updated) {
       return std::unexpected(std::move(updated).error());
     }
     follow_cluster();
     if (bump_) bump_group_epoch(draft_, cluster());
     update_target(draft_, turn_);
-    return reconcile_member();
+    return reconcile_member(draft_.empty() ? before : draft_.group().find(request_.member_id));
   }
 
  private:
@@ -141,6 +141,7 @@ class Heartbeat {
     if (request_.member_id.empty()) request_.member_id = to_string(turn_.context.uuid());
     if (request_.instance_id) return find_static_member();
     const ConsumerMember* member = group.find(request_.member_id);
+    known_ = member;
     if (member != nullptr) return check_epoch(*member, request_);
     if (!joins()) return unknown_member(group, request_.member_id);
     return check_room(group, turn_.settings.consumer);
@@ -252,9 +253,8 @@ class Heartbeat {
            age >= turn_.settings.consumer.regex_refresh_interval;
   }
 
-  Checked<ConsumerHeartbeatAnswer> reconcile_member() {
+  Checked<ConsumerHeartbeatAnswer> reconcile_member(const ConsumerMember* member) {
     const std::string& id = request_.member_id;
-    const ConsumerMember* member = draft_.group().find(id);
     if (member == nullptr) {
       // Its name was too long for a record; emit() says so.
       return refuse(ErrorCode::invalid_request, "The request does not fit a record.");
@@ -275,7 +275,8 @@ class Heartbeat {
       }
       draft_.add_unseen(record::current(draft_.group().id(), id, next));
     }
-    const auto times = times_of(draft_.group().id(), turn_.settings.consumer, turn_.context);
+    const auto times =
+        times_of(draft_.group().time_names(), turn_.settings.consumer, turn_.context);
     liveness_.set(id, Duty::heartbeat, turn_.now() + times.session_timeout);
 
     ConsumerHeartbeatAnswer answer{
@@ -316,6 +317,7 @@ class Heartbeat {
   const ClientName& client_;
   ConsumerHeartbeat& request_;
   Turn& turn_;
+  const ConsumerMember* known_ = nullptr;  // where it is not static
   bool bump_ = false;
   bool subscription_changed_ = false;
 };

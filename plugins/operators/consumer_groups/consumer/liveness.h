@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <millrace/types.h>
 
@@ -25,6 +26,7 @@ enum class Duty : std::uint8_t {
 class Liveness {
  public:
   void set(std::string_view member, Duty duty, MonoTime deadline) {
+    soonest_set_ = std::min(soonest_set_, deadline);
     deadlines(member)[static_cast<std::size_t>(duty)] = deadline;
   }
   void set_if_absent(std::string_view member, Duty duty, MonoTime deadline) {
@@ -47,6 +49,9 @@ class Liveness {
   void forget_unless(Predicate known) {
     std::erase_if(members_, [&](const auto& entry) { return !known(entry.first); });
   }
+
+  /// The earliest deadline that was set since this was asked; MonoTime::max(): none was.
+  MonoTime take_soonest_set() noexcept { return std::exchange(soonest_set_, never); }
 
   bool empty() const noexcept { return members_.empty(); }
   bool overdue(std::string_view member, MonoTime now) const { return next_of(member) <= now; }
@@ -74,6 +79,7 @@ class Liveness {
   }
 
   std::map<std::string, Deadlines, std::less<>> members_;
+  MonoTime soonest_set_ = never;
 };
 
 }  // namespace millrace::consumer_groups

@@ -39,7 +39,8 @@ void ConsumerMembership::heartbeat_as_successor(Draft& draft, MemberHeartbeat& a
   if (const auto emitted = draft.emit(turn.context); !emitted) {
     return turn.answer(to, refused({ErrorCode::invalid_request, emitted.error().detail}));
   }
-  wake_for(ask.request.member_id, turn);
+  const auto soonest = liveness_.take_soonest_set();
+  if (soonest != MonoTime::max()) wake_by(soonest, turn);
   turn.answer(to, std::move(*answer));
 }
 
@@ -170,7 +171,7 @@ void ConsumerMembership::timer(Turn& turn) {
 
 Duration ConsumerMembership::session_of(const ConsumerMember& member, const Turn& turn) const {
   if (!member.is_classic()) {
-    return times_of(group_.id(), turn.settings.consumer, turn.context).session_timeout;
+    return times_of(group_.time_names(), turn.settings.consumer, turn.context).session_timeout;
   }
   return std::chrono::milliseconds(member.metadata.classic->session_timeout_ms);
 }

@@ -12,7 +12,7 @@ namespace {
 bool due(const ConsumerGroup& group, Turn& turn) {
   if (group.epoch() <= group.assignment_epoch()) return false;
   const auto since = turn.wall().ms - group.assignment_timestamp();
-  const auto times = times_of(group.id(), turn.settings.consumer, turn.context);
+  const auto times = times_of(group.time_names(), turn.settings.consumer, turn.context);
   const auto interval =
       std::chrono::duration_cast<std::chrono::milliseconds>(times.assignment_interval);
   // A clock that was set back is no reason to wait.

@@ -58,11 +58,13 @@ class FakeAggregates final : public Aggregates {
       const auto* committed = driver_.answer_as<Reply<OffsetCommitAnswer>>(token);
       const auto* offsets = driver_.answer_as<Reply<GroupOffsets>>(token);
       const auto* described = driver_.answer_as<Reply<GroupDescribed>>(token);
+      const auto* consumers = driver_.answer_as<Reply<ConsumerGroupDescribed>>(token);
       AggregateAnswer out;
       if (joined) out.message = std::make_unique<Reply<JoinGroupAnswer>>(*joined);
       if (committed) out.message = std::make_unique<Reply<OffsetCommitAnswer>>(*committed);
       if (offsets) out.message = std::make_unique<Reply<GroupOffsets>>(*offsets);
       if (described) out.message = std::make_unique<Reply<GroupDescribed>>(*described);
+      if (consumers) out.message = std::make_unique<Reply<ConsumerGroupDescribed>>(*consumers);
       resolver.resolve(std::move(out));
     }
   }
@@ -196,6 +198,28 @@ TEST_F(ServiceTest, ANameThatNoRecordHasRoomForIsRefused) {
   // Who only asks is told that there is none.
   EXPECT_EQ(run([&] { return service.describe({too_long}); }).at(0).error,
             ErrorCode::group_id_not_found);
+}
+
+TEST_F(ServiceTest, ALongNameIsNotSaidInFull) {
+  const std::string name(32'767, 'g');
+  const auto described = run([&] { return service.describe_consumer_groups({name}); });
+  EXPECT_EQ(described.at(0).error, ErrorCode::group_id_not_found);
+  EXPECT_EQ(described.at(0).group, name);
+  EXPECT_LT(described.at(0).message.size(), 400U);
+}
+
+// As Java reads it: bytes that are not UTF-8 are one and the same character.
+TEST_F(ServiceTest, ANameIsTextWhateverItsBytes) {
+  EXPECT_EQ(commit_to("g\xff").at(0).partitions.at(0).error, ErrorCode::none);
+  EXPECT_EQ(aggregates.keys, std::vector<std::string>{"g\xef\xbf\xbd"});
+  EXPECT_EQ(commit_to("g\xfe").at(0).partitions.at(0).error, ErrorCode::none);
+  EXPECT_EQ(aggregates.keys.at(0), aggregates.keys.at(1));
+  EXPECT_EQ(offset_of("g\xef\xbf\xbd"), 1);
+  EXPECT_EQ(commit_to("g\n").at(0).partitions.at(0).error, ErrorCode::none);
+  EXPECT_EQ(aggregates.keys.at(2), "g\n");
+  EXPECT_EQ(commit_to(std::string(20'000, '\xff')).at(0).partitions.at(0).error,
+            ErrorCode::invalid_group_id)
+      << "no record has room for it then";
 }
 
 }  // namespace
