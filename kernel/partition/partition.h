@@ -180,7 +180,8 @@ class Partition {
   /// How long nothing is sent to a follower.
   Duration held_back(std::int32_t replica) const;
 
-  /// A leader's in-sync set, if it is to be another one: it is asked for until the answer comes.
+  /// A leader's in-sync set, if it is to be another one: it is asked for until the answer comes. It
+  /// is the set without the leader where its storage takes no more, and somebody else is in sync.
   std::optional<WantedInSync> want_in_sync(LagLimits limits);
   /// The controller has refused it, for good.
   void refuse_in_sync();
@@ -256,6 +257,9 @@ class Partition {
   void hold_high_watermark(bool held);
 
  private:
+  static constexpr Duration hand_over_after_min = std::chrono::seconds(3);
+  static constexpr Duration hand_over_after_max = std::chrono::minutes(10);
+
   // What an append, or a batch recognised as appended before, will be answered.
   struct Appended {
     std::uint64_t term = 0;
@@ -292,7 +296,7 @@ class Partition {
   PartitionProduced refused(Refusal refusal, Offset log_start = {}) const;
 
   // partition_produce.cc
-  std::optional<Refusal> check_context(const ProduceContext& context) const;
+  std::optional<Refusal> check_context(const ProduceContext& context);
   std::optional<Refusal> check_in_sync(ErrorCode error) const;
   Producing enqueue(Intake intake, ProduceContext context, Gate::Pass pass);
   Task<Kept> prepare_on_worker(Intake intake);
@@ -314,6 +318,10 @@ class Partition {
   // partition_replica.cc
   RateLimit* send_limit(std::int32_t replica) const noexcept;
   void tell_unclean(Offset end) const;
+  void append_taken(bool taken);
+  void lose_write();
+  bool shall_hand_over() const noexcept { return write_failed_ || hand_over_; }
+  void ask_to_hand_over();
   void count_lost(Offset from, Offset below) const;
   ErrorCode note_follower(const PartitionFetch& request, const ReadContext& context,
                           PartitionFetched& answer);
@@ -381,6 +389,10 @@ class Partition {
   bool closing_ = false;
   bool append_failed_ = false;  // the last one
   bool write_failed_ = false;   // a write was lost after it had been given offsets
+  bool hand_over_ = false;      // appends have failed for too long
+  MonoTime append_failing_since_{};
+  Duration hand_over_after_ = hand_over_after_min;  // longer each time: where all disks are full
+  MonoTime asked_to_hand_over_{};
 
   std::deque<Queued> queue_;
   bool draining_ = false;

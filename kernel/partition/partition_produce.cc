@@ -40,10 +40,11 @@ PartitionProduced Partition::refused(Refusal refusal, Offset log_start) const {
           .opens_too_large = refusal.opens_too_large};
 }
 
-std::optional<Refusal> Partition::check_context(const ProduceContext& context) const {
+std::optional<Refusal> Partition::check_context(const ProduceContext& context) {
   if (closing_) return Refusal{ErrorCode::not_leader_or_follower, "the partition is closing", {}};
   if (!serving()) return not_leading();
   if (write_failed_) {
+    ask_to_hand_over();
     return Refusal{ErrorCode::kafka_storage_error, "an earlier write to this log failed", {}};
   }
   if (context.acks < -1 || context.acks > 1) {
@@ -182,7 +183,7 @@ Checked<Partition::Appended> Partition::append_new(const std::vector<ReadyBatch>
   const auto base = log_->bounds().end;
   const auto parts = place(batches, base);
   const auto ticket = log_->append(parts);
-  append_failed_ = !ticket;
+  append_taken(ticket.has_value());
   if (!ticket) {
     host_.log.error("append failed",
                     {{"partition", to_string(id_)}, {"error", to_string(ticket.error())}});
@@ -266,7 +267,7 @@ Task<> Partition::settle(const Appended& appended) {
   auto written = co_await log_->written(*appended.ticket);
   if (written && appended.flush_due) written = co_await flush_to(appended.end);
   if (!written) {
-    write_failed_ = true;
+    lose_write();
     host_.log.error("a write was lost; the log takes no more until it is opened again",
                     {{"partition", to_string(id_)}, {"error", to_string(written.error())}});
     co_return std::move(written);

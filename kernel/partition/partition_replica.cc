@@ -1,5 +1,6 @@
 // What makes a partition leader or follower, and what each does for the other.
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "kernel/partition/partition.h"
@@ -109,6 +110,7 @@ Task<> Partition::lead(Leadership leadership) {
     replicas_ = std::make_unique<ReplicaSet>(host_.broker, leadership, end, host_.shard.now());
   }
   leading_ = true;
+  if (!goes_on) append_failing_since_ = host_.shard.now();
   advance(written_end_);
   starts_moved_.notify_all();
   co_return {};
@@ -144,6 +146,9 @@ Task<> Partition::follow(Epoch leader_epoch, bool led) {
     ++term_;
     partition_epoch_ = -1;
     replicas_.reset();
+    if (std::exchange(hand_over_, false)) {
+      hand_over_after_ = std::min(2 * hand_over_after_, hand_over_after_max);
+    }
     high_watermark_moved_.notify_all();
     starts_moved_.notify_all();
     notify_watches();
@@ -206,9 +211,48 @@ Duration Partition::held_back(std::int32_t replica) const {
 std::optional<WantedInSync> Partition::want_in_sync(LagLimits limits) {
   if (!serving() || !replicas_) return std::nullopt;
   if (replicas_->proposed()) return replicas_->proposed();
-  auto wanted = replicas_->review(limits, log_->bounds().end, high_watermark_, host_.shard.now());
+  std::optional<WantedInSync> wanted;
+  if (shall_hand_over()) wanted = replicas_->without_self();
+  if (wanted) {
+    host_.log.warning(
+        "this broker's storage takes no more of a partition; another one shall lead it",
+        {{"partition", to_string(id_)}});
+  } else {
+    wanted = replicas_->review(limits, log_->bounds().end, high_watermark_, host_.shard.now());
+  }
   if (wanted) replicas_->propose(*wanted);
   return wanted;
+}
+
+// A full disk may have room again in a moment. Where it does not, somebody else may have room.
+void Partition::append_taken(bool taken) {
+  const bool failed_before = std::exchange(append_failed_, !taken);
+  if (taken) {
+    hand_over_ = false;
+    hand_over_after_ = hand_over_after_min;
+    return;
+  }
+  const auto time = host_.shard.now();
+  if (!failed_before) append_failing_since_ = time;
+  if (!leading_ || time - append_failing_since_ < hand_over_after_) return;
+  hand_over_ = true;
+  ask_to_hand_over();
+}
+
+void Partition::lose_write() {
+  write_failed_ = true;
+  ask_to_hand_over();
+}
+
+// Each request that is refused asks, once a second at most.
+void Partition::ask_to_hand_over() {
+  if (!host_.in_sync || !leading_ || !replicas_ || replicas_->proposing()) return;
+  const auto time = host_.shard.now();
+  if (asked_to_hand_over_ != MonoTime{} && time - asked_to_hand_over_ < std::chrono::seconds(1)) {
+    return;
+  }
+  asked_to_hand_over_ = time;
+  host_.in_sync->in_sync_due(id_);
 }
 
 void Partition::refuse_in_sync() {
@@ -277,7 +321,7 @@ Task<> Partition::append_as_they_are(Buffer records) {
   parts.reserve(entries.size());
   for (const auto& entry : entries) parts.push_back(entry.parts);
   const auto ticket = log_->append(parts);
-  append_failed_ = !ticket;
+  append_taken(ticket.has_value());
   if (!ticket) co_return ticket.error();
   for (const auto& entry : entries) {
     if (entry.header.magic < 2) continue;
@@ -291,7 +335,7 @@ Task<> Partition::append_as_they_are(Buffer records) {
   auto written = co_await log_->written(*ticket);
   if (written && flush_due) written = co_await flush_to(end);
   if (!written) {
-    write_failed_ = true;
+    lose_write();
     co_return std::move(written);
   }
   written_end_ = end;

@@ -134,6 +134,17 @@ std::optional<WantedInSync> ReplicaSet::review(LagLimits limits, Offset log_end,
   return wanted;
 }
 
+std::optional<WantedInSync> ReplicaSet::without_self() const {
+  WantedInSync wanted{.partition_epoch = partition_epoch_};
+  for (const auto& follower : followers_) {
+    if (!in_sync(follower.id)) continue;
+    wanted.in_sync.push_back(follower.id);
+    wanted.broker_epochs.push_back(follower.broker_epoch);
+  }
+  if (wanted.in_sync.empty()) return std::nullopt;
+  return wanted;
+}
+
 void ReplicaSet::propose(const WantedInSync& wanted) { proposed_ = wanted; }
 
 }  // namespace millrace::kernel

@@ -63,6 +63,10 @@ class ReplicaSet {
   /// As review(), of one that has just fetched and may join.
   bool may_join(std::int32_t replica, Offset high_watermark) const noexcept;
 
+  /// The set without this leader, whose log takes no more: one of the others shall lead. None where
+  /// there is no other.
+  std::optional<WantedInSync> without_self() const;
+
   /// The set is being asked for, until update() or withdraw().
   void propose(const WantedInSync& wanted);
   bool proposing() const noexcept { return proposed_.has_value(); }

@@ -555,5 +555,71 @@ TEST_F(ReplicaTest, WhoLagsIsProposedToLeaveAndNoMoreWaitedForOnceItHas) {
   EXPECT_EQ(waiting.value().error, ErrorCode::none);
 }
 
+TEST_F(ReplicaTest, ALeaderThatHasLostAWriteHandsThePartitionOver) {
+  lead(1, 1, {1, 2});
+  follow(2, 1);
+  pull(2, 1);
+  log_of(1).written_error = Error{Errc::io, "the disk is gone"};
+  EXPECT_EQ(produce(1, "a").value().error, ErrorCode::kafka_storage_error);
+  EXPECT_EQ(due, 1);
+  const auto wanted = at(1).want_in_sync({});
+  ASSERT_TRUE(wanted);
+  EXPECT_THAT(wanted->in_sync, ElementsAre(2));
+  EXPECT_THAT(wanted->broker_epochs, ElementsAre(9));
+  EXPECT_EQ(produce(1, "b").value().error, ErrorCode::kafka_storage_error);
+  EXPECT_EQ(due, 1) << "it is being asked for";
+  // Refused: it is asked for again, not by every request.
+  at(1).refuse_in_sync();
+  environment.advance(seconds(2));
+  produce(1, "c");
+  produce(1, "d");
+  EXPECT_EQ(due, 2);
+
+  lead(2, 2, {2});
+  follow(1, 2);
+  EXPECT_EQ(produce(2, "e").value().error, ErrorCode::none);
+  EXPECT_FALSE(at(1).following({2})) << "not before its log is opened again";
+}
+
+TEST_F(ReplicaTest, ALeaderThatIsAloneInSyncStaysOneWhateverItsDisk) {
+  lead(1, 1, {1});
+  follow(2, 1);
+  log_of(1).written_error = Error{Errc::io, "the disk is gone"};
+  produce(1, "a");
+  EXPECT_FALSE(at(1).want_in_sync({}));
+}
+
+TEST_F(ReplicaTest, ALeaderWhoseDiskStaysFullHandsThePartitionOverAfterAWhile) {
+  const auto fails = [&](int seconds_later) {
+    environment.advance(seconds(seconds_later));
+    EXPECT_EQ(produce(1, "a").value().error, ErrorCode::kafka_storage_error);
+    return at(1).want_in_sync({}).has_value();
+  };
+  lead(1, 1, {1, 2});
+  follow(2, 1);
+  pull(2, 1);
+  log_of(1).append_error = Error{Errc::io, "the disk is full"};
+  EXPECT_FALSE(fails(0));
+  EXPECT_FALSE(fails(2));
+  // There is room for a moment.
+  log_of(1).append_error.reset();
+  produce(1, "b", 1);
+  pull(2, 1);
+  pull(2, 1);
+  log_of(1).append_error = Error{Errc::io, "the disk is full"};
+  EXPECT_FALSE(fails(2));
+  EXPECT_FALSE(fails(2));
+  EXPECT_EQ(due, 0);
+  EXPECT_TRUE(fails(2));
+  EXPECT_EQ(due, 1);
+  EXPECT_THAT(at(1).want_in_sync({})->in_sync, ElementsAre(2));
+
+  // It leads again, and is still full: the partition does not go to and fro all the time.
+  follow(1, 2);
+  lead(1, 3, {1, 2}, 3);
+  EXPECT_FALSE(fails(4));
+  EXPECT_TRUE(fails(3));
+}
+
 }  // namespace
 }  // namespace millrace::kernel::testing
