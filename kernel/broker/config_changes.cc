@@ -5,6 +5,9 @@
 #include <set>
 #include <utility>
 
+#include <millrace/utf8.h>
+
+#include "kernel/cluster/balance.h"
 #include "kernel/partition/topic_config.h"
 
 namespace millrace::kernel {
@@ -27,13 +30,14 @@ std::optional<ConfigRefusal> check_form(const ConfigAlteration& alteration) {
   std::string without_value;
   for (const auto& change : alteration.changes) {
     if (!known(change.operation)) {
-      return ConfigRefusal{ErrorCode::invalid_request, "Unknown operation for " + change.name};
+      return ConfigRefusal{ErrorCode::invalid_request,
+                           "Unknown operation for " + shown(change.name)};
     }
     if (!names.insert(change.name).second) {
       return ConfigRefusal{ErrorCode::invalid_request, "Error due to duplicate config keys"};
     }
     if (change.operation == ConfigOperation::remove || change.value) continue;
-    without_value += (without_value.empty() ? "" : ", ") + change.name;
+    without_value += (without_value.empty() ? "" : ", ") + shown(change.name);
   }
   if (without_value.empty()) return std::nullopt;
   return ConfigRefusal{ErrorCode::invalid_request,
@@ -115,7 +119,36 @@ Changed altered(const ConfigAlteration& alteration, const ConfigMap& current, On
 }
 
 ConfigRefusal unknown_name(std::string_view of, const std::string& name) {
-  return {ErrorCode::invalid_config, "Unknown " + std::string(of) + " config name: " + name};
+  return {ErrorCode::invalid_config, "Unknown " + std::string(of) + " config name: " + shown(name)};
+}
+
+ConfigRefusal of_all_brokers(const std::string& name) {
+  return {ErrorCode::invalid_config,
+          name +
+              " holds for all brokers and cannot be set for one: set it for all (kafka-configs "
+              "--entity-type brokers --entity-default, millrace config alter --all-brokers)."};
+}
+
+std::optional<ConfigRefusal> check_drained(const ConfigMap& before, const ConfigMap& after,
+                                           const ClusterState& cluster) {
+  const auto drained_by = [](const ConfigMap& configs) {
+    const auto found = configs.find(balance_settings::drain_brokers);
+    return found == configs.end() ? std::set<std::int32_t>() : brokers_in(found->second);
+  };
+  const auto was = drained_by(before);
+  std::set<std::int32_t> known;
+  std::string names;
+  for (const auto broker : drained_by(after)) {
+    if (was.contains(broker)) continue;
+    if (known.empty()) known = known_brokers(cluster);
+    if (known.contains(broker)) continue;
+    for (const auto one : known) names += (names.empty() ? "" : ", ") + std::to_string(one);
+    return ConfigRefusal{ErrorCode::invalid_config,
+                         "Invalid value for configuration cluster.drain.brokers: there is no "
+                         "broker " +
+                             std::to_string(broker) + "; there are " + names + "."};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -136,8 +169,9 @@ Changed changed_topic_configs(const ConfigAlteration& alteration, const ConfigMa
 }
 
 Changed changed_broker_configs(const ConfigAlteration& alteration, const ConfigMap& current,
-                               const ConfigSources& sources) {
+                               const ConfigSources& sources, const ClusterState& cluster) {
   std::string fixed;
+  const bool of_one = !alteration.resource.name.empty();
   auto configs = altered(
       alteration, current,
       [&](const ConfigChange& change, ConfigMap& to) -> std::optional<ConfigRefusal> {
@@ -147,14 +181,21 @@ Changed changed_broker_configs(const ConfigAlteration& alteration, const ConfigM
           fixed += (fixed.empty() ? "" : ", ") + change.name;
           return std::nullopt;
         }
+        if (of_one && option->has(config_of_all)) return of_all_brokers(change.name);
         const auto set = sources.merged().find(change.name);
         const auto* fallback = option->option.default_value ? option->option.default_value : "";
         const auto inherited = set == sources.merged().end() ? std::string(fallback) : set->second;
         return apply(change, *option, inherited, to);
       });
-  if (!configs || fixed.empty()) return configs;
-  return refuse(ErrorCode::invalid_request,
-                "Cannot update these configs dynamically: [" + fixed + "]");
+  if (!configs) return configs;
+  if (!fixed.empty()) {
+    return refuse(ErrorCode::invalid_request,
+                  "Cannot update these configs dynamically: [" + fixed + "]");
+  }
+  if (auto refusal = check_drained(current, *configs, cluster)) {
+    return std::unexpected(*std::move(refusal));
+  }
+  return configs;
 }
 
 Changed changed_group_configs(const ConfigAlteration& alteration, const ConfigMap& current,

@@ -7,6 +7,7 @@
 #include <millrace/configs.h>
 
 #include "kernel/broker/config_sources.h"
+#include "kernel/cluster/cluster_state.h"
 
 namespace millrace::kernel {
 
@@ -21,10 +22,12 @@ std::expected<ConfigMap, ConfigRefusal> changed_topic_configs(const ConfigAltera
                                                               const ConfigMap& current,
                                                               const ConfigSources& sources);
 
-/// The same for what is set for one broker, or for all.
+/// The same for what is set for one broker, or for all. Who shall be drained has to be known: it
+/// lives, or has replicas, in `cluster`.
 std::expected<ConfigMap, ConfigRefusal> changed_broker_configs(const ConfigAlteration& alteration,
                                                                const ConfigMap& current,
-                                                               const ConfigSources& sources);
+                                                               const ConfigSources& sources,
+                                                               const ClusterState& cluster);
 
 /// The same for what is set for one group; bounded by the broker's settings.
 std::expected<ConfigMap, ConfigRefusal> changed_group_configs(const ConfigAlteration& alteration,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <millrace/groups.h>
+#include <millrace/utf8.h>
 
 #include "kernel/broker/logger_configs.h"
 #include "kernel/broker/session.h"
@@ -38,11 +39,11 @@ std::optional<ConfigRefusal> check_broker(std::string_view name, std::int32_t se
   std::int32_t id = -1;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
   if (error != std::errc{} || end != name.data() + name.size()) {
-    return invalid_request("Broker id must be an integer, but it is: " + std::string(name));
+    return invalid_request("Broker id must be an integer, but it is: " + shown(name));
   }
   if (id == self) return std::nullopt;
   return invalid_request("Unexpected broker id, expected " + std::to_string(self) +
-                         std::string(also) + ", but received " + std::string(name));
+                         std::string(also) + ", but received " + shown(name));
 }
 
 void keep_named(std::vector<ConfigEntry>& entries, const std::vector<std::string>& names) {
@@ -211,7 +212,7 @@ Task<std::optional<ConfigRefusal>> KernelConfigs::alter_broker(ConfigAlteration 
   const znodes::ConfigEntity entity{znodes::ConfigEntity::Kind::broker, broker};
   MR_CO_TRY(auto before, co_await stored(entity));
   const ConfigSources sources(config_, cluster_.state());
-  auto configs = changed_broker_configs(alteration, before.configs, sources);
+  auto configs = changed_broker_configs(alteration, before.configs, sources, cluster_.state());
   if (!configs) co_return std::move(configs).error();
   if (validate_only || *configs == before.configs) co_return std::nullopt;
 

@@ -18,6 +18,17 @@ std::set<std::int32_t> brokers_in(std::string_view list) {
   return brokers;
 }
 
+std::set<std::int32_t> known_brokers(const ClusterState& cluster) {
+  std::set<std::int32_t> known;
+  for (const auto& [id, broker] : cluster.brokers) known.insert(id);
+  for (const auto& [name, topic] : cluster.topics) {
+    for (const auto& one : topic->partitions) {
+      known.insert(one.replicas.begin(), one.replicas.end());
+    }
+  }
+  return known;
+}
+
 BalancePlan plan_balance(const ClusterState& cluster, const BalanceTerms& terms, bool even) {
   BalanceLayout layout(cluster, terms);
   layout.empty_unwanted();

@@ -27,6 +27,9 @@ inline constexpr const char* drain_brokers = "cluster.drain.brokers";
 /// The ids of a setting's list. What is no id is passed over.
 std::set<std::int32_t> brokers_in(std::string_view list);
 
+/// Those that live or have replicas.
+std::set<std::int32_t> known_brokers(const ClusterState& cluster);
+
 /// What a plan starts from, beside the state of the cluster. A broker that is neither willing nor
 /// unwanted is away for a while: what it has stays its own.
 struct BalanceTerms {

@@ -62,12 +62,14 @@ Task<> ControllerTerm::balance() {
 
 Task<> ControllerTerm::balance_once() {
   auto& now = balancing_;
+  if (!now.brokers_known) co_return {};
   take_balance_settings();
-  if (now.look) note_absent();
+  if (now.look) MR_CO_CHECK(co_await note_absent());
   if (!now.paused) {
     MR_CO_CHECK(co_await write_replicas(leaders_off_drained()));
     const bool at_end = now.evening && now.plan.empty() && moving_.empty();
     if (now.look || at_end) plan_anew();
+    MR_CO_CHECK(co_await write_replicas(moves_given_up()));
     MR_CO_CHECK(co_await write_replicas(next_moves()));
     if (std::exchange(now.has_evened, false)) MR_CO_CHECK(co_await end_evening());
   }
@@ -103,9 +105,9 @@ void ControllerTerm::take_balance_settings() {
 
 // ---- who is there, and who shall be ----
 
-// Who has replicas and does not live. Of before our term nothing is known: who was gone then is
-// gone since now.
-void ControllerTerm::note_absent() {
+// Who has replicas and does not live. Its time goes on from what the controller before has found;
+// what a clock has jumped by meanwhile counts, for there is no other that both have.
+Task<> ControllerTerm::note_absent() {
   BrokerIds gone;
   for (const auto& [name, topic] : state_.topics) {
     for (const auto& partition : topic->partitions) {
@@ -117,7 +119,17 @@ void ControllerTerm::note_absent() {
   auto& since = balancing_.gone_since;
   std::erase_if(since, [&](const auto& entry) { return !gone.contains(entry.first); });
   const auto now = parts_.environment.control().now();
-  for (const auto broker : gone) since.try_emplace(broker, now);
+  const auto time = parts_.environment.clock().wall();
+  GoneBrokers::Since told;
+  for (const auto broker : gone) {
+    const auto known = gone_brokers_.since().find(broker);
+    const auto left = known == gone_brokers_.since().end() ? time : std::min(known->second, time);
+    told.emplace(broker, left);
+    since.try_emplace(broker, now - std::chrono::milliseconds(time.ms - left.ms));
+  }
+  auto stored = co_await gone_brokers_.store(std::move(told));
+  if (!stored && is_end(stored.error())) co_return stored.error();
+  co_return {};
 }
 
 std::optional<Duration> ControllerTerm::replace_after() const {
@@ -195,7 +207,8 @@ void ControllerTerm::plan_anew() {
 Task<> ControllerTerm::end_evening() {
   parts_.log.info("brokers have even shares of replicas and preferred leaders");
   if (setting({}, "auto.leader.rebalance.enable", "true") != "true") co_return {};
-  co_return co_await write(moves_back(0));
+  MR_CO_CHECK(co_await write(moves_back(0)));
+  co_return {};
 }
 
 void ControllerTerm::tell_plan() const {
@@ -214,15 +227,44 @@ void ControllerTerm::tell_plan() const {
   }
 }
 
-// Those that cannot end, because somebody is away, hold nobody up.
+// Also those that cannot end now, because somebody is away who may come back, and then they go on;
+// but for those that nobody leads, which nobody can end or give up.
 std::int64_t ControllerTerm::moves_in_flight() const {
   return std::ranges::count_if(moving_, [this](const TopicPartition& id) {
     const auto* state = find(id);
-    return state && state->leader >= 0 &&
-           std::ranges::all_of(replicas_after(*state), [this](std::int32_t broker) {
-             return state_.brokers.contains(broker);
-           });
+    return state && state->leader >= 0;
   });
+}
+
+bool ControllerTerm::can_begin(const BalanceMove& move) const {
+  const auto* state = find(move.id);
+  return state && state->leader >= 0 && !balancing_.by_users.contains(move.id) &&
+         std::ranges::all_of(move.replicas, [this](std::int32_t broker) {
+           return state_.brokers.contains(broker) && !leaving_.contains(broker);
+         });
+}
+
+// Who is away holds up no others: as many of what has begun here, and cannot end now, as are in the
+// way of what could begin.
+std::vector<ControllerTerm::PartitionChange> ControllerTerm::moves_given_up() const {
+  const auto wanted = std::ranges::count_if(balancing_.plan, [this](const BalanceMove& move) {
+    return !move.getting.empty() && !moving_.contains(move.id) && can_begin(move);
+  });
+  const auto moves_max = number(balance_settings::moves_max, moves_max_fallback);
+  const auto room = std::max<std::int64_t>(moves_max - moves_in_flight(), 0);
+  std::vector<PartitionChange> changes;
+  for (const auto& id : balancing_.begun) {
+    if (std::ssize(changes) >= wanted - room) break;
+    const auto* state = find(id);
+    if (!state || !is_reassigning(*state)) continue;
+    const bool held_up = !std::ranges::all_of(replicas_after(*state), [this](std::int32_t broker) {
+      return state_.brokers.contains(broker);
+    });
+    if (!held_up) continue;
+    auto before = cancel_reassignment(*state, usable_for(id));
+    if (before) changes.push_back({id.topic, id.partition, *std::move(before)});
+  }
+  return changes;
 }
 
 // The end where nothing is copied, and then the preferred leader leads at once.
@@ -271,18 +313,18 @@ std::vector<ControllerTerm::PartitionChange> ControllerTerm::next_moves() {
   for (auto& move : now.plan) {
     const auto* state = find(move.id);
     if (!state || now.by_users.contains(move.id)) continue;
-    const bool ready =
-        state->leader >= 0 && std::ranges::all_of(move.replicas, [this](std::int32_t broker) {
-          return state_.brokers.contains(broker) && !leaving_.contains(broker);
-        });
-    const bool room = move.getting.empty() ? left.empty() : in_flight < moves_max;
-    if (!ready || !room) {
+    const bool counted = moving_.contains(move.id);  // it goes elsewhere now
+    const bool room = move.getting.empty() ? left.empty() : counted || in_flight < moves_max;
+    if (!can_begin(move) || !room) {
       left.push_back(std::move(move));
       continue;
     }
     auto begun = moved_by_itself(move, *state);
     if (begun == *state) continue;
-    if (is_reassigning(begun)) ++in_flight;
+    if (is_reassigning(begun)) {
+      now.begun.insert(move.id);
+      if (!counted) ++in_flight;
+    }
     changes.push_back({move.id.topic, move.id.partition, std::move(begun)});
   }
   now.plan = std::move(left);

@@ -18,6 +18,16 @@ PartitionOutcome outcome_of(std::int32_t partition, ErrorCode error, std::string
   return {.partition = partition, .error = error, .message = std::string(message)};
 }
 
+void refuse_unwritten(ClusterOutcome& outcome, const std::set<TopicPartition>& unwritten) {
+  for (auto& topic : outcome.topics) {
+    for (auto& one : topic.partitions) {
+      if (!unwritten.contains({topic.topic, one.partition})) continue;
+      one = outcome_of(one.partition, ErrorCode::kafka_storage_error,
+                       "The cluster's metadata cannot be written now; see the controller's log.");
+    }
+  }
+}
+
 }  // namespace
 
 Usable ControllerTerm::usable_for(const TopicPartition& id) const {
@@ -96,7 +106,8 @@ Task<ClusterOutcome> ControllerTerm::elect_leaders(ElectionRequest request) {
       }
       if (!told.partitions.empty()) outcome.topics.push_back(std::move(told));
     }
-    MR_CO_CHECK(co_await write(std::move(changes)));
+    MR_CO_TRY(const auto unwritten, co_await write(std::move(changes)));
+    refuse_unwritten(outcome, unwritten);
     moment = sender_.now();
   }
   MR_CO_CHECK(co_await sender_.told(moment, live()));
@@ -176,7 +187,11 @@ Task<ClusterOutcome> ControllerTerm::reassign(ReassignmentRequest request) {
     std::erase_if(balancing_.plan, [&](const BalanceMove& move) { return move.id == id; });
     if (is_reassigning(change.state)) balancing_.by_users.insert(id);
   }
-  MR_CO_CHECK(co_await write_replicas(std::move(changes)));
+  MR_CO_TRY(const auto unwritten, co_await write_replicas(std::move(changes)));
+  refuse_unwritten(outcome, unwritten);
+  for (const auto& id : unwritten) {
+    if (!moving_.contains(id)) balancing_.by_users.erase(id);
+  }
   co_return std::move(outcome);
 }
 
@@ -189,49 +204,35 @@ Task<> ControllerTerm::finish_moves() {
       no_longer_moving(id);
       continue;
     }
+    if (unwritten_.decided.contains(id)) continue;
     auto finished = finish_reassignment(*state, usable_for(id));
     if (!finished) continue;
-    parts_.log.info("a partition has moved", {{"partition", to_string(id)}});
     if (!balancing_.by_users.contains(id)) {
-      balancing_.metrics.done.add();
       if (auto led = elect_preferred(*finished, usable_for(id))) finished = std::move(led);
     }
     changes.push_back({id.topic, id.partition, *std::move(finished)});
   }
-  co_return co_await write_replicas(std::move(changes));
+  Ids done;
+  Ids by_itself;
+  for (const auto& change : changes) {
+    const TopicPartition id{change.topic, change.partition};
+    done.insert(id);
+    if (!balancing_.by_users.contains(id)) by_itself.insert(id);
+  }
+  MR_CO_TRY(const auto unwritten, co_await write_replicas(std::move(changes)));
+  for (const auto& id : done) {
+    if (unwritten.contains(id)) continue;
+    parts_.log.info("a partition has moved", {{"partition", to_string(id)}});
+    if (by_itself.contains(id)) balancing_.metrics.done.add();
+  }
+  co_return {};
 }
 
 void ControllerTerm::no_longer_moving(const TopicPartition& id) {
   if (moving_.erase(id) == 0) return;
   balancing_.by_users.erase(id);
+  balancing_.begun.erase(id);
   wake_balance(!balancing_.drained.empty());
-}
-
-// The topics' own keys have the lists of replicas; they come first: of a broker that is on its way
-// it does no harm to know.
-Task<> ControllerTerm::write_replicas(std::vector<PartitionChange> changes) {
-  if (changes.empty()) co_return {};
-  std::map<std::string, TopicState> topics;
-  for (const auto& change : changes) {
-    const auto& known = *state_.find(std::string_view(change.topic));
-    auto& topic = topics.try_emplace(change.topic, known).first->second;
-    topic.partitions[static_cast<std::size_t>(change.partition)] = change.state;
-    if (is_reassigning(change.state)) {
-      moving_.insert({change.topic, change.partition});
-    } else {
-      no_longer_moving({change.topic, change.partition});
-    }
-  }
-  std::vector<Write> writes;
-  for (const auto& [name, topic] : topics) {
-    writes.push_back({.key = znodes::topic(name), .value = znodes::encode_topic(topic)});
-  }
-  const auto versions = co_await commit_in_parts(writes_, std::move(writes));
-  if (!versions) {
-    resign(versions.error());
-    co_return versions.error();
-  }
-  co_return co_await write(std::move(changes));
 }
 
 ReassignmentsListed ControllerTerm::list_reassignments(

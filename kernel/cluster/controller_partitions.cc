@@ -50,7 +50,8 @@ std::vector<ControllerTerm::PartitionChange> ControllerTerm::decide_all(
   for (const auto& [name, topic] : state_.topics) {
     for (std::size_t at = 0; at < topic->partitions.size(); ++at) {
       const TopicPartition id{name, static_cast<std::int32_t>(at)};
-      auto state = topic->partitions[at];
+      const auto decided = unwritten_.decided.find(id);
+      auto state = decided == unwritten_.decided.end() ? topic->partitions[at] : decided->second;
       for (const auto& there : live_in_turn) {
         // Of the only replica nobody else knows anything: it goes on, whoever was gone in between.
         if (state.replicas.size() == 1 && &there != &live_in_turn.back()) continue;
@@ -67,35 +68,6 @@ std::vector<ControllerTerm::PartitionChange> ControllerTerm::decide_all(
     }
   }
   return changes;
-}
-
-Task<> ControllerTerm::write(std::vector<PartitionChange> changes) {
-  if (changes.empty()) co_return {};
-  std::vector<Write> writes;
-  writes.reserve(changes.size());
-  for (const auto& change : changes) {
-    writes.push_back({.key = znodes::partition_state(change.topic, change.partition),
-                      .value = znodes::encode_partition_state(change.state, epoch_),
-                      .expected = change.state.partition_epoch});
-  }
-  const auto versions = co_await commit_in_parts(writes_, std::move(writes));
-  if (!versions) {
-    // What of it is written is read again by whoever is elected next.
-    resign(versions.error());
-    co_return versions.error();
-  }
-  std::map<std::string, TopicState> changed;
-  for (std::size_t at = 0; at < changes.size(); ++at) {
-    auto& change = changes[at];
-    const auto known = state_.topics.find(change.topic);
-    if (known == state_.topics.end()) continue;
-    auto& topic = changed.try_emplace(change.topic, *known->second).first->second;
-    change.state.partition_epoch = static_cast<std::int32_t>((*versions)[at]);
-    topic.partitions[static_cast<std::size_t>(change.partition)] = std::move(change.state);
-  }
-  for (auto& [name, topic] : changed) state_.put(std::move(topic));
-  for (const auto& change : changes) sender_.partition_changed(change.topic, change.partition);
-  co_return {};
 }
 
 // ---- what brokers say ----
@@ -132,7 +104,8 @@ Task<> ControllerTerm::take_failures(std::int32_t broker, std::vector<ReplicaFai
                                               {"partition", to_string(failure.partition)},
                                               {"error", failure.message}});
   }
-  co_return co_await write(decide_all({live()}));
+  MR_CO_CHECK(co_await write(decide_all({live()}), IfItFails::hold));
+  co_return {};
 }
 
 // ---- in-sync sets (KIP-497) ----
@@ -153,6 +126,7 @@ InSyncChanged ControllerTerm::check_in_sync(std::int32_t broker, const InSyncCha
   }
   const auto& state = topic.partitions[at];
   answer.state = to_update(state, change.partition.partition);
+  if (unwritten_.decided.contains(answer.partition)) return refuse(ErrorCode::not_controller);
   if (change.leader_epoch.value < state.leader_epoch.value) {
     return refuse(ErrorCode::fenced_leader_epoch);
   }
@@ -168,7 +142,8 @@ InSyncChanged ControllerTerm::check_in_sync(std::int32_t broker, const InSyncCha
   const auto contains = [](const std::vector<std::int32_t>& brokers, std::int32_t one) {
     return std::ranges::find(brokers, one) != brokers.end();
   };
-  if (!contains(change.in_sync, broker)) return refuse(ErrorCode::invalid_request);
+  // A leader that is not in it hands the partition over.
+  if (change.in_sync.empty()) return refuse(ErrorCode::invalid_request);
   for (std::size_t n = 0; n < change.in_sync.size(); ++n) {
     const auto one = change.in_sync[n];
     if (!contains(state.replicas, one)) return refuse(ErrorCode::invalid_request);
@@ -211,15 +186,28 @@ Task<std::vector<InSyncChanged>> ControllerTerm::change_in_sync(std::int32_t bro
     }
     auto state = from_update(answer.state);
     state.in_sync = std::move(change.in_sync);
+    if (std::ranges::find(state.in_sync, broker) == state.in_sync.end()) {
+      auto elected = elect(state, usable_for(answer.partition), false);
+      if (!elected || elected->state.leader < 0) {
+        answers.back().error = ErrorCode::ineligible_replica;
+        continue;
+      }
+      state = std::move(elected->state);
+      parts_.log.warning(
+          "a leader's storage takes no more of a partition; another one leads it",
+          {{"partition", to_string(answer.partition)}, {"from", broker}, {"to", state.leader}});
+    }
     writing.push_back({answer.partition.topic, answer.partition.partition, std::move(state)});
     written.push_back(answers.size() - 1);
   }
-  MR_CO_CHECK(co_await write(std::move(writing)));
+  MR_CO_TRY(const auto unwritten, co_await write(std::move(writing)));
   MR_CO_CHECK(co_await finish_moves());
   // Somebody may be able to lead what a drained broker leads.
   if (!written.empty() && !balancing_.drained.empty()) wake_balance(false);
   for (const auto at : written) {
     auto& answer = answers[at];
+    // Whoever asks does so again.
+    if (unwritten.contains(answer.partition)) answer.error = ErrorCode::not_controller;
     const auto& topic = *state_.topics.find(answer.partition.topic)->second;
     const auto number = answer.partition.partition;
     answer.state = to_update(topic.partitions[static_cast<std::size_t>(number)], number);
@@ -251,7 +239,7 @@ Task<LeadersMoved> ControllerTerm::shut_down(std::int32_t broker, std::int64_t b
       co_return std::move(moved);
     }
     leaving_.insert(broker);
-    MR_CO_CHECK(co_await write(decide_all({live()})));
+    MR_CO_CHECK(co_await write(decide_all({live()}), IfItFails::hold));
     moved.remaining = led_by(broker);
     moment = sender_.now();
     parts_.log.info("a broker leaves", {{"broker", broker}, {"leads", moved.remaining.size()}});

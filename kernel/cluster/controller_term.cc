@@ -9,12 +9,15 @@
 #include "kernel/cluster/reassignment.h"
 #include "kernel/cluster/topics.h"
 #include "kernel/cluster/znodes.h"
+#include "kernel/partition/config_options.h"
 
 namespace millrace::kernel {
 
 namespace {
 constexpr Duration give_up_time_max = std::chrono::milliseconds(500);
-}
+constexpr Duration again_after_min = std::chrono::milliseconds(500);
+constexpr Duration again_after_max = std::chrono::seconds(30);
+}  // namespace
 
 ControllerTerm::ControllerTerm(const ControllerParts& parts, std::int32_t epoch, Version version)
     : parts_(parts),
@@ -37,24 +40,18 @@ void ControllerTerm::deposed() {
 }
 
 Task<> ControllerTerm::serve() {
-  const auto watch = [this](Task<> loop, std::string name) {
-    auto guarded = [](ControllerTerm& self, Task<> body) -> Task<> {
-      MR_CO_TRY(const auto pass, self.running_.enter());
-      auto ended = co_await std::move(body);
-      if (!ended && ended.error().code != Errc::cancelled) self.resign(std::move(ended).error());
-      co_return {};
-    };
-    spawn(parts_.environment.control(), guarded(*this, std::move(loop)), std::move(name),
-          &background_);
+  const auto watch = [this](Task<> (ControllerTerm::*loop)(), std::string name) {
+    spawn(parts_.environment.control(), go_on(loop, name), name, &background_);
   };
   auto loaded = co_await load();
   if (loaded) {
     serving_ = true;
     has_served_ = true;
-    watch(watch_brokers(), "brokers");
-    watch(watch_configs(), "changes of settings");
-    watch(rebalance(), "preferred leaders");
-    watch(balance(), "moves");
+    watch(&ControllerTerm::watch_brokers, "brokers");
+    watch(&ControllerTerm::watch_configs, "changes of settings");
+    watch(&ControllerTerm::rebalance, "preferred leaders");
+    watch(&ControllerTerm::balance, "moves");
+    watch(&ControllerTerm::write_again, "what is not written yet");
   } else {
     resign(std::move(loaded).error());
   }
@@ -72,6 +69,30 @@ Task<> ControllerTerm::serve() {
   co_return why.error();
 }
 
+// Each looks at what there is, and may begin anew after something that passes.
+Task<> ControllerTerm::go_on(Task<> (ControllerTerm::*loop)(), std::string name) {
+  MR_CO_TRY(const auto pass, running_.enter());
+  auto& control = parts_.environment.control();
+  auto pause = again_after_min;
+  while (true) {
+    const auto begun = control.now();
+    auto running = (this->*loop)();
+    auto ended = co_await std::move(running);
+    if (!ended && ended.error().code == Errc::cancelled) co_return {};
+    if (!ended && ends_term(ended.error())) {
+      resign(std::move(ended).error());
+      co_return {};
+    }
+    if (control.now() - begun > again_after_max) pause = again_after_min;
+    parts_.log.warning("the controller is held up; it is tried again",
+                       {{"by", name},
+                        {"error", ended ? std::string() : to_string(ended.error())},
+                        {"after_ms", pause / std::chrono::milliseconds(1)}});
+    MR_CO_CHECK(co_await sleep(pause));
+    pause = std::min(2 * pause, again_after_max);
+  }
+}
+
 Task<Controller::Turn> ControllerTerm::turn() {
   Controller::Turn turn;
   const auto over = [] { return Error{Errc::fenced, "This is not the correct controller."}; };
@@ -87,6 +108,7 @@ Task<Controller::Turn> ControllerTerm::turn() {
 Task<> ControllerTerm::load() {
   state_.controller_id = parts_.id;
   MR_CO_CHECK(co_await known_leases_.load(parts_.log));
+  MR_CO_CHECK(co_await gone_brokers_.load(parts_.log));
   MR_CO_TRY(const auto cluster, co_await writes_.get(std::string(znodes::cluster_id)));
   MR_CO_TRY(state_.cluster_id, znodes::decode_cluster_id(cluster.value));
   MR_CO_CHECK(co_await read_broker_configs());
@@ -168,7 +190,10 @@ std::string ControllerTerm::setting(const TopicState& topic, const std::string& 
     return found == settings.end() ? nullptr : &found->second;
   };
   if (const auto* own = find(topic.configs)) return *own;
+  const auto* option = find_broker_option(name);
+  const bool of_all = option && option->has(config_of_all);
   for (const auto& broker : {std::to_string(parts_.id), std::string(all_brokers_key)}) {
+    if (of_all && broker != all_brokers_key) continue;
     const auto found = state_.broker_configs.find(broker);
     if (found == state_.broker_configs.end()) continue;
     if (const auto* changed = find(found->second)) return *changed;
@@ -225,15 +250,16 @@ Task<> ControllerTerm::take_brokers(Brokers brokers) {
     offline_.erase(id);
   }
   state_.brokers = std::move(brokers);
-  MR_CO_CHECK(co_await write(decide_all({stayed, now})));
+  MR_CO_CHECK(co_await write(decide_all({stayed, now}), IfItFails::hold));
   sender_.brokers_changed();
-  MR_CO_CHECK(co_await known_leases_.store(state_.brokers));
+  MR_CO_CHECK(co_await write_leases());
   for (const auto& [name, erasing] : erasing_) {
     for (const auto broker : erasing.waiting) {
       sender_.topic_deleted({name, erasing.topic->id}, broker);
     }
   }
   erased_.notify_all();
+  balancing_.brokers_known = true;
   wake_balance(true);
   co_return co_await finish_moves();
 }
@@ -247,9 +273,13 @@ Task<> ControllerTerm::watch_configs() {
   while (true) {
     MR_CO_TRY(seen, co_await writes_.next_change(prefix, seen));
     MR_CO_TRY(const auto marks, co_await writes_.list(prefix));
+    Result<> all;
     for (const auto& mark : marks) {
-      MR_CO_CHECK(co_await take_config(prefix + "/" + mark));
+      auto taken = co_await take_config(prefix + "/" + mark);
+      if (!taken && ends_term(taken.error())) co_return taken.error();
+      if (!taken) all = std::move(taken);
     }
+    MR_CO_CHECK(std::move(all));
   }
 }
 

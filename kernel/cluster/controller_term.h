@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "kernel/cluster/controller.h"
 #include "kernel/cluster/elections.h"
 #include "kernel/cluster/fenced_writes.h"
+#include "kernel/cluster/gone_brokers.h"
 #include "kernel/cluster/known_leases.h"
 
 namespace millrace::kernel {
@@ -77,6 +79,18 @@ class ControllerTerm final : UpdateListener {
     std::int32_t partition = -1;
     PartitionState state;  // its epoch is that of the state it was made from
   };
+  enum class IfItFails {
+    forget,  // whoever wanted it may want it again
+    again,   // it is kept and written again; nobody else changes it until then
+    hold,    // likewise, and who shall not lead any more does not until then
+  };
+  using Ids = std::set<TopicPartition>;
+  struct Unwritten {
+    std::map<TopicPartition, PartitionState> decided;  // each with the epoch that is stored
+    bool due = false;                                  // something has to be written again
+    bool told = false;
+    Event wake;
+  };
   struct Erasing {
     std::shared_ptr<const TopicState> topic;
     BrokerIds waiting;    // have not said that its logs are gone
@@ -96,8 +110,10 @@ class ControllerTerm final : UpdateListener {
     std::vector<BalanceMove> plan;                // not begun yet
     std::map<std::int32_t, std::size_t> stuck;    // see BalancePlan
     std::set<TopicPartition> by_users;            // of moving_
+    std::set<TopicPartition> begun;               // likewise, by this controller itself
     BrokerIds drained;                            // as the setting says
     std::map<std::int32_t, MonoTime> gone_since;  // brokers that have replicas
+    bool brokers_known = false;                   // who lives
     std::map<std::int32_t, Unwanted> told;        // what operators know
     bool woken = false;
     Event wake;
@@ -108,6 +124,7 @@ class ControllerTerm final : UpdateListener {
   void deposed() override;
 
   // controller_term.cc
+  Task<> go_on(Task<> (ControllerTerm::*loop)(), std::string name);
   Task<> load();
   Task<Brokers> read_brokers();
   Task<> read_broker_configs();
@@ -121,9 +138,20 @@ class ControllerTerm final : UpdateListener {
                       const std::string& fallback) const;
   std::int64_t number(const std::string& name, std::int64_t fallback) const;
 
+  // controller_writes.cc
+  /// In a turn. Answers those of which nothing could be written for now. Errors end the term.
+  Task<Ids> write(std::vector<PartitionChange> changes, IfItFails then = IfItFails::forget);
+  /// The same with the topics' lists of replicas; tried again where the lists are written.
+  Task<Ids> write_replicas(std::vector<PartitionChange> changes);
+  Task<> write_leases();
+  // Of one topic each.
+  void take_written(std::span<PartitionChange> changes, const std::vector<Version>& versions);
+  void keep_unwritten(std::span<PartitionChange> changes, IfItFails then);
+  /// Says whether it ends the term, and if so ends it; else it is tried again.
+  bool is_end(const Error& error);
+  Task<> write_again();
+
   // controller_partitions.cc
-  /// Errors end the term.
-  Task<> write(std::vector<PartitionChange> changes);
   std::optional<Elected> decide(const TopicState& topic, const TopicPartition& id,
                                 const PartitionState& state, const BrokerIds& live) const;
   std::vector<PartitionChange> decide_all(const std::vector<BrokerIds>& live_in_turn) const;
@@ -147,7 +175,6 @@ class ControllerTerm final : UpdateListener {
                             std::vector<std::int32_t> wanted) const;
   Task<> finish_moves();
   void no_longer_moving(const TopicPartition& id);
-  Task<> write_replicas(std::vector<PartitionChange> changes);
 
   // controller_balance.cc
   Task<> balance();
@@ -155,7 +182,7 @@ class ControllerTerm final : UpdateListener {
   void wake_balance(bool look);
   Task<> balance_once();
   void take_balance_settings();
-  void note_absent();
+  Task<> note_absent();
   std::optional<Duration> replace_after() const;
   Duration time_to_next_replacement() const;
   BalanceTerms balance_terms() const;
@@ -163,6 +190,8 @@ class ControllerTerm final : UpdateListener {
   Task<> end_evening();
   void tell_plan() const;
   std::int64_t moves_in_flight() const;
+  bool can_begin(const BalanceMove& move) const;
+  std::vector<PartitionChange> moves_given_up() const;
   PartitionState moved_by_itself(const BalanceMove& move, const PartitionState& state) const;
   std::vector<PartitionChange> leaders_off_drained();
   std::vector<PartitionChange> next_moves();
@@ -173,17 +202,20 @@ class ControllerTerm final : UpdateListener {
   // controller_topics.cc
   Error not_written(const Error& error);
   Task<> finish_erasing(std::string name);
+  Task<> erase_keys(std::string name);
   void begin_erasing(std::shared_ptr<const TopicState> topic);
 
   const ControllerParts& parts_;
   std::int32_t epoch_;
   FencedWrites writes_;
   KnownLeases known_leases_{writes_};
+  GoneBrokers gone_brokers_{writes_};
   ClusterState state_;
   UpdateSender sender_;
   BrokerIds leaving_;  // in order: they lead only what nobody else can
   std::map<std::int32_t, std::map<TopicPartition, ReplicaFailure>> offline_;  // by broker
   std::map<std::string, Erasing> erasing_;
+  Unwritten unwritten_;
   std::set<TopicPartition> moving_;  // to other replicas
   Balancing balancing_;
   Event erased_;

@@ -9,13 +9,13 @@
 namespace millrace::kernel {
 
 // A commit is all or nothing, and what comes before a topic's own key is nothing without it: where
-// the disk is full, say, all is as it was, and the term goes on.
+// the disk is full, say, all is as it was. Who has asked is told, and may try again.
 Error ControllerTerm::not_written(const Error& error) {
-  if (error.code == Errc::io) {
+  if (ends_term(error)) {
+    resign(error);
+  } else {
     parts_.log.error("the cluster's metadata could not be written; nothing has changed",
                      {{"error", to_string(error)}});
-  } else {
-    resign(error);
   }
   return error;
 }
@@ -52,10 +52,10 @@ Task<UpdateSender::Moment> ControllerTerm::shrink_topic(std::string name, std::s
   const auto partitions = static_cast<std::int32_t>(topic.partitions.size());
   topic.partitions.resize(count);
   auto undone = co_await undo_growth(writes_, topic, partitions);
-  if (!undone) {
-    resign(undone.error());
-    co_return undone.error();
-  }
+  if (!undone) co_return not_written(undone.error());
+  std::erase_if(unwritten_.decided, [&](const auto& entry) {
+    return entry.first.topic == name && static_cast<std::size_t>(entry.first.partition) >= count;
+  });
   for (auto& [broker, failures] : offline_) {
     std::erase_if(failures, [&](const auto& entry) {
       return entry.first.topic == name && static_cast<std::size_t>(entry.first.partition) >= count;
@@ -86,6 +86,8 @@ void ControllerTerm::begin_erasing(std::shared_ptr<const TopicState> topic) {
   for (auto& [broker, failures] : offline_) {
     std::erase_if(failures, [&](const auto& entry) { return entry.first.topic == topic->name; });
   }
+  std::erase_if(unwritten_.decided,
+                [&](const auto& entry) { return entry.first.topic == topic->name; });
   // All that live, so that everybody forgets it; a full update does so by what it leaves out.
   for (const auto& [id, broker] : state_.brokers) {
     sender_.topic_deleted({topic->name, topic->id}, id);
@@ -96,13 +98,16 @@ void ControllerTerm::begin_erasing(std::shared_ptr<const TopicState> topic) {
 
 Task<> ControllerTerm::finish_erasing(std::string name) {
   MR_CO_TRY(const auto held, co_await turn());
+  co_return co_await erase_keys(std::move(name));
+}
+
+// In a turn.
+Task<> ControllerTerm::erase_keys(std::string name) {
   const auto found = erasing_.find(name);
   if (found == erasing_.end() || !found->second.waiting.empty()) co_return {};
   auto erased = co_await kernel::erase_topic(writes_, *found->second.topic);
-  if (!erased) {
-    resign(erased.error());
-    co_return erased.error();
-  }
+  if (!erased && is_end(erased.error())) co_return erased.error();
+  if (!erased) co_return {};
   erasing_.erase(name);
   erased_.notify_all();
   parts_.log.info("the last of a deleted topic is gone", {{"topic", name}});

@@ -12,6 +12,11 @@
 
 namespace millrace::kernel {
 
+/// Whether it says that this controller is none any more: its session is over, another one has the
+/// epoch, or somebody else has changed what it knows, which only who begins anew reads. Whatever
+/// else keeps something from being written may pass; it is tried again.
+bool ends_term(const Error& error) noexcept;
+
 /// Reads pass through. Commits are made one after the other; Errc::conflict on
 /// znodes::controller_epoch says that there is another controller.  [control thread]
 class FencedWrites final : public Coordination {
@@ -26,6 +31,11 @@ class FencedWrites final : public Coordination {
     return under_.list(std::move(prefix));
   }
   Task<std::vector<Version>> commit(std::vector<Write> writes) override;
+  /// In as few commits as may be. What cannot be written for now holds up only its own group:
+  /// answers the versions, or why not, of each. Errors end the term.
+  using Groups = std::vector<std::vector<Write>>;
+  using GroupsDone = std::vector<Result<std::vector<Version>>>;
+  Task<GroupsDone> commit_groups(Groups groups);
   /// Ends commits that wait, and refuses further ones: whether one was made is not known then.
   void stop() noexcept {
     stopped_ = true;
@@ -39,6 +49,8 @@ class FencedWrites final : public Coordination {
   }
 
  private:
+  Task<GroupsDone> commit_one_by_one(Groups groups);
+
   Coordination& under_;
   std::int32_t epoch_;
   Version version_;

@@ -24,7 +24,7 @@ class KnownLeases {
   Task<> load(const Log& log);
   /// It has had another lease, or none, when a controller last looked; nobody has where none did.
   bool bounced(const BrokerState& broker) const;
-  /// From here on these are known: all that follows from their leases is done.
+  /// From here on these are known: all that follows from their leases is done, and written.
   Task<> store(const std::map<std::int32_t, BrokerState>& brokers);
 
  private:

@@ -18,9 +18,6 @@ constexpr std::size_t topic_name_chars_max = 249;
 
 constexpr std::size_t reads_at_once = 256;
 
-// Leaves room for the write that fences a controller's commit.
-constexpr std::size_t part_bytes_max = commit_bytes_max - 1024;
-
 bool allowed_in_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
          c == '_' || c == '-';

@@ -62,6 +62,9 @@ Planned plan_growth(const TopicGrowth& wanted, const ClusterState& cluster,
 // A topic's keys change all or nothing: in one commit, or, where there are too many for one, with
 // the last of several, which is that of the topic's own key.
 
+/// Leaves room for the write that fences a controller's commit.
+inline constexpr std::size_t part_bytes_max = commit_bytes_max - 1024;
+
 /// Commits of a size that every backend takes, in the given order. Answers the keys' versions.
 /// [control thread]
 Task<std::vector<Version>> commit_in_parts(Coordination& coordination, std::vector<Write> writes);

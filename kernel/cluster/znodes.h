@@ -26,6 +26,7 @@ inline constexpr std::string_view config_changes = "/config/changes";
 inline constexpr std::string_view delete_topics = "/admin/delete_topics";
 inline constexpr std::string_view producer_id_block = "/latest_producer_id_block";
 inline constexpr std::string_view broker_leases = "/millrace/leases";  // not Kafka's
+inline constexpr std::string_view gone_brokers = "/millrace/gone";     // likewise
 
 std::string broker(std::int32_t id);
 std::string topic(std::string_view name);

@@ -27,10 +27,10 @@ constexpr BrokerOption broker_table[] = {
           "Whether replicas and leaders move by themselves: a fair share to a broker that joins, "
           "away from those that are drained, and from those that are gone for too long. false: no "
           "further move begins. Set it for all brokers.",
-          config_dynamic)},
+          config_dynamic | config_of_all)},
     {number("cluster.balance.moves.max", "partitions", "10", 1, int32_max,
             "Partitions whose replicas move by themselves at a time. Set it for all brokers.",
-            config_dynamic)},
+            config_dynamic | config_of_all)},
     {number(
         "cluster.balance.rate.max", "bytes/s", "104857600", 1, int64_max,
         "Bytes per second that replicas which move to or from this broker take at most; they "
@@ -39,11 +39,11 @@ constexpr BrokerOption broker_table[] = {
     {number("cluster.balance.replace.after.ms", "ms", "900000", -1, int64_max,
             "The replicas of a broker that is gone for so long are made anew on others; -1: never. "
             "Set it for all brokers.",
-            config_dynamic)},
+            config_dynamic | config_of_all)},
     {text("cluster.drain.brokers", "", nullptr,
           "Numbers of brokers that are emptied: their replicas move to others, they lead what "
           "nobody else can and get no new replicas. Set it for all brokers.",
-          config_list | config_dynamic)},
+          config_list | config_dynamic | config_of_all)},
     {number("compression.gzip.level", nullptr, "-1", -1, 9, "Default of the topics' setting.",
             config_dynamic)},
     {number("compression.lz4.level", nullptr, "9", 1, 17, "Default of the topics' setting.",

@@ -26,6 +26,7 @@ enum ConfigTraits : std::uint32_t {
   config_dynamic = 2,        ///< of a broker: may be changed while it runs
   config_only_when_set = 4,  ///< described where somebody has set it, as old names are
   config_fact = 8,           ///< of a broker: told, never set under this name
+  config_of_all = 16,        ///< of a broker: set for all of them, never for one
 };
 
 struct ConfigOption {

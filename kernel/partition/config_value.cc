@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include <millrace/utf8.h>
+
 #include "kernel/partition/config_options.h"
 
 namespace millrace::kernel {
@@ -46,7 +48,7 @@ std::string lower(std::string_view text) {
 
 Error refused(const ConfigOption& option, std::string_view value, std::string_view why) {
   std::string detail = "Invalid value ";
-  detail.append(value).append(" for configuration ").append(option.option.name);
+  detail.append(shown(value)).append(" for configuration ").append(option.option.name);
   return {Errc::invalid_argument, std::move(detail.append(": ").append(why))};
 }
 

@@ -27,7 +27,8 @@ class ConfigChangesTest : public ::testing::Test {
     return changed ? ConfigRefusal{} : changed.error();
   }
   ConfigRefusal broker_refused(const ConfigAlteration& wanted) const {
-    const auto changed = changed_broker_configs(wanted, {}, ConfigSources(config, cluster));
+    const auto changed =
+        changed_broker_configs(wanted, {}, ConfigSources(config, cluster), cluster);
     EXPECT_FALSE(changed);
     return changed ? ConfigRefusal{} : changed.error();
   }
@@ -108,7 +109,8 @@ TEST_F(ConfigChangesTest, AMalformedRequestIsRefusedAsSuch) {
 
 TEST_F(ConfigChangesTest, OnlySomeSettingsOfABrokerChangeWhileItRuns) {
   const ConfigSources sources(config, cluster);
-  EXPECT_TRUE(changed_broker_configs(alteration({{"log.retention.ms", set, "5"}}), {}, sources));
+  EXPECT_TRUE(
+      changed_broker_configs(alteration({{"log.retention.ms", set, "5"}}), {}, sources, cluster));
   const auto refusal =
       broker_refused(alteration({{"num.partitions", set, "3"}, {"log.retention.hours", set, "3"}}));
   EXPECT_EQ(refusal.error, ErrorCode::invalid_request);
@@ -118,6 +120,62 @@ TEST_F(ConfigChangesTest, OnlySomeSettingsOfABrokerChangeWhileItRuns) {
             ErrorCode::invalid_config);
   EXPECT_EQ(broker_refused(alteration({{"message.max.bytes", set, "-1"}})).error,
             ErrorCode::invalid_config);
+}
+
+// Set for one, it would hide there what is set for all.
+TEST_F(ConfigChangesTest, WhatHoldsForAllBrokersIsNotSetForOne) {
+  auto wanted = alteration({{"cluster.balance.enable", set, "true"}});
+  wanted.resource = {ConfigResourceType::broker, "1"};
+  const auto refusal = broker_refused(wanted);
+  EXPECT_EQ(refusal.error, ErrorCode::invalid_config);
+  EXPECT_THAT(refusal.message, ::testing::HasSubstr("--entity-default"));
+  for (const auto* name : {"cluster.balance.moves.max", "cluster.balance.replace.after.ms"}) {
+    wanted.changes = {{name, set, "1"}};
+    EXPECT_EQ(broker_refused(wanted).error, ErrorCode::invalid_config) << name;
+  }
+  wanted.changes = {{"cluster.drain.brokers", append, "1"}};
+  EXPECT_EQ(broker_refused(wanted).error, ErrorCode::invalid_config);
+
+  const ConfigSources sources(config, cluster);
+  wanted.changes = {{"cluster.balance.enable", remove, {}}};
+  const ConfigMap of_an_earlier_version{{"cluster.balance.enable", "true"}};
+  EXPECT_EQ(changed_broker_configs(wanted, of_an_earlier_version, sources, cluster), ConfigMap{});
+  wanted.changes = {{"cluster.balance.rate.max", set, "1000"}};
+  EXPECT_TRUE(changed_broker_configs(wanted, {}, sources, cluster)) << "each has its own";
+  wanted.resource.name.clear();
+  wanted.changes = {{"cluster.balance.enable", set, "false"}};
+  EXPECT_TRUE(changed_broker_configs(wanted, {}, sources, cluster));
+}
+
+TEST_F(ConfigChangesTest, OnlyBrokersThatAreKnownAreDrained) {
+  cluster.brokers[1] = {.id = 1};
+  cluster.brokers[2] = {.id = 2};
+  TopicState topic;
+  topic.name = "orders";
+  topic.partitions.push_back({.leader = 1, .replicas = {1, 3}, .in_sync = {1}});
+  cluster.put(std::move(topic));
+  const ConfigSources sources(config, cluster);
+  const auto drained = [&](ConfigOperation operation, const std::string& brokers,
+                           const ConfigMap& current = {}) {
+    return changed_broker_configs(alteration({{"cluster.drain.brokers", operation, brokers}}),
+                                  current, sources, cluster);
+  };
+  EXPECT_TRUE(drained(append, "2"));
+  EXPECT_TRUE(drained(append, "3")) << "it is down, and has replicas";
+  const auto unknown = drained(set, "2,99");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().error, ErrorCode::invalid_config);
+  EXPECT_THAT(unknown.error().message, ::testing::HasSubstr("there is no broker 99"));
+  EXPECT_THAT(unknown.error().message, ::testing::HasSubstr("1, 2, 3"));
+  EXPECT_TRUE(drained(append, "2", {{"cluster.drain.brokers", "7"}})) << "7 was there, and is gone";
+  EXPECT_EQ(drained(subtract, "7", {{"cluster.drain.brokers", "7"}}),
+            (ConfigMap{{"cluster.drain.brokers", ""}}));
+}
+
+TEST_F(ConfigChangesTest, WhatIsTooLongIsNotSaidInFull) {
+  const std::string name(20'000, 'x');
+  EXPECT_LT(refused(alteration({{name, set, "1"}})).message.size(), 400U);
+  EXPECT_LT(refused(alteration({{"retention.ms", set, name}})).message.size(), 400U);
 }
 
 }  // namespace

@@ -97,6 +97,15 @@ class ControllerBalanceTest : public ControllerFixture {
     for (const auto& one : partitions(on, topic)) ++counts[one.leader];
     return counts;
   }
+  // Who is the controller now.
+  Member& active() {
+    world_.run_for(seconds(2));
+    for (auto& [id, member] : members_) {
+      if (member->controller->active()) return *member;
+    }
+    ADD_FAILURE() << "nobody is the controller";
+    return *members_.begin()->second;
+  }
   std::int64_t gauge(Member& on, const std::string& name) {
     return on.metrics.gauge("millrace_balance_" + name, "").value();
   }
@@ -280,6 +289,69 @@ TEST_F(ControllerBalanceTest, WhatHadBegunGoesOnWithTheNextController) {
     catch_up(*next, moving(*next).front());
   }
   for (const auto& [broker, count] : replicas(*next, "orders")) EXPECT_EQ(count, 9) << broker;
+}
+
+TEST_F(ControllerBalanceTest, HowLongABrokerIsGoneIsKnownToTheNextController) {
+  defaults_["cluster.balance.replace.after.ms"] = "60000";
+  auto& first = start(1);
+  for (const auto id : {2, 3, 4}) start(id);
+  add(first, "orders", {{2, 3}, {3, 4}, {4, 2}});
+  die(member_of(3));
+  world_.run_for(seconds(40));
+  die(first);
+  auto& next = active();
+  world_.run_for(seconds(10));
+  EXPECT_THAT(moving(next), ElementsAre());
+  world_.run_for(seconds(10));
+  EXPECT_EQ(moving(next).size(), 2U) << "its minute is over";
+
+  // Of who is replaced, or back, nothing is kept.
+  EXPECT_EQ(catch_up_all(next), 2U);
+  join(member_of(3));
+  world_.run_for(seconds(1));
+  EXPECT_EQ(*service_.value(std::string(znodes::gone_brokers)), znodes::encode_configs({}));
+}
+
+TEST_F(ControllerBalanceTest, NoMoreMoveThanMayWhoeverIsAwayMeanwhile) {
+  auto& first = start(1);
+  for (const auto id : {2, 3}) start(id);
+  add(first, "orders", rotating(12));
+  start(4);
+  start(5);
+  world_.run_for(seconds(1));
+  const auto begun = moving(first);
+  ASSERT_EQ(begun.size(), 2U);
+  // Whom replicas move to is away, and somebody else is to be emptied.
+  const auto state = partitions(first, "orders")[static_cast<std::size_t>(begun[0].partition)];
+  const auto to = state.adding.front();
+  die(member_of(to));
+  set(first, {{"cluster.drain.brokers", "2"}});
+  const auto now = moving(first);
+  EXPECT_EQ(now.size(), 2U) << "who is away holds up nobody";
+  EXPECT_NE(now, begun);
+  join(member_of(to));
+  world_.run_for(seconds(1));
+  EXPECT_LE(moving(first).size(), 2U);
+  EXPECT_GT(catch_up_all(first), 0U);
+  EXPECT_EQ(replicas(first, "orders").count(2), 0U);
+}
+
+TEST_F(ControllerBalanceTest, NoMoreMoveThanMayAfterAFailOver) {
+  auto& first = start(1);
+  for (const auto id : {2, 3}) start(id);
+  add(first, "orders", rotating(12));
+  start(4);
+  start(5);
+  world_.run_for(seconds(1));
+  ASSERT_EQ(moving(first).size(), 2U);
+  die(first);
+  auto& next = active();
+  set(next, {{"cluster.drain.brokers", "2"}});
+  EXPECT_LE(moving(next).size(), 2U);
+  join(first);
+  world_.run_for(seconds(1));
+  EXPECT_LE(moving(next).size(), 2U);
+  EXPECT_GT(catch_up_all(next), 0U);
 }
 
 }  // namespace

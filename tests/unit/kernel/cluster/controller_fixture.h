@@ -51,17 +51,46 @@ class FakeBrokers final : public UpdateTarget {
   std::int32_t newest_epoch = 0;
 };
 
+// Refuses for a while what would change some keys.
+class FaultyCoordination final : public Coordination {
+ public:
+  explicit FaultyCoordination(std::unique_ptr<Coordination> under) : under_(std::move(under)) {}
+
+  Task<std::unique_ptr<Lease>> join(millrace::Member self) override { return under_->join(self); }
+  Task<Versioned> get(std::string key) override { return under_->get(std::move(key)); }
+  Task<std::vector<std::string>> list(std::string prefix) override {
+    return under_->list(std::move(prefix));
+  }
+  Task<std::vector<Version>> commit(std::vector<Write> writes) override {
+    for (const auto& write : writes) {
+      if (failing.empty() || !write.key.starts_with(failing)) continue;
+      ++failed;
+      co_return Error{Errc::io, write.key + ": no space left"};
+    }
+    co_return co_await under_->commit(std::move(writes));
+  }
+  Task<Seen> next_change(std::string prefix, Seen seen) override {
+    return under_->next_change(std::move(prefix), seen);
+  }
+
+  std::string failing;  // what keys begin with
+  int failed = 0;
+
+ private:
+  std::unique_ptr<Coordination> under_;
+};
+
 struct Member {
   explicit Member(testing::SimEnvironment& on, testing::SimCoordination& service, std::int32_t of,
                   FakeBrokers& all, testing::KeptLog& log,
                   std::map<std::string, std::string> defaults)
-      : node(on), coordination(service.connect(on)), id(of) {
+      : node(on), coordination(std::make_unique<FaultyCoordination>(service.connect(on))), id(of) {
     controller = std::make_unique<Controller>(ControllerParts{
         node, *coordination, all, Log(log, "broker"), metrics, id, std::move(defaults)});
   }
   testing::SimEnvironment& node;
   testing::KeptMetrics metrics;
-  std::unique_ptr<Coordination> coordination;
+  std::unique_ptr<FaultyCoordination> coordination;
   std::int32_t id;
   std::unique_ptr<Lease> lease;
   std::unique_ptr<Controller> controller;

@@ -140,6 +140,34 @@ TEST_F(ControllerTest, ALeaderChangesItsInSyncSetFromTheStateThatHolds) {
   EXPECT_EQ(change(first, 1, wanted).error, ErrorCode::unknown_topic_id);
 }
 
+TEST_F(ControllerTest, ALeaderMayHandAPartitionOverToWhoIsInSync) {
+  auto& first = start(1);
+  for (const auto id : {2, 3}) start(id);
+  const auto topic = add_topic(first, "orders", {2, 3, 1});
+  InSyncChange wanted{.partition = {"orders", 0},
+                      .topic_id = topic->id,
+                      .leader_epoch = Epoch{0},
+                      .partition_epoch = 0,
+                      .in_sync = {1, 3}};
+  const auto changed = change(first, 2, wanted);
+  EXPECT_EQ(changed.error, ErrorCode::none);
+  EXPECT_EQ(stored("orders").leader, 3);
+  EXPECT_EQ(stored("orders").leader_epoch, Epoch{1});
+  EXPECT_THAT(stored("orders").in_sync, ElementsAre(1, 3));
+  world_.run_for(seconds(1));
+  EXPECT_EQ(told(2, "orders")->leader, 3);
+  EXPECT_EQ(change(first, 2, wanted).error, ErrorCode::fenced_leader_epoch);
+
+  wanted.leader_epoch = Epoch{1};
+  wanted.partition_epoch = 1;
+  wanted.in_sync = {};
+  EXPECT_EQ(change(first, 3, wanted).error, ErrorCode::invalid_request);
+  wanted.in_sync = {2};
+  die(member_of(2));
+  EXPECT_EQ(change(first, 3, wanted).error, ErrorCode::ineligible_replica) << "nobody to lead it";
+  EXPECT_EQ(stored("orders").leader, 3);
+}
+
 TEST_F(ControllerTest, AnOlderLeaderIsFenced) {
   auto& first = start(1);
   for (const auto id : {2, 3}) start(id);
