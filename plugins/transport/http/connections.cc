@@ -30,7 +30,7 @@ bool Connections::make_room() {
     if (since && (!oldest || *since < *oldest->waits_since())) oldest = connection;
   }
   if (!oldest) return false;
-  open_.erase(oldest);  // it ends as soon as its coroutine runs
+  std::erase(open_, oldest);  // it ends as soon as its coroutine runs
   metrics_.connections_displaced.add();
   oldest->abort();
   return true;
@@ -38,10 +38,10 @@ bool Connections::make_room() {
 
 Task<> Connections::serve(std::unique_ptr<Connection> connection, Gate::Pass pass) {
   const auto leave = std::move(pass);
-  open_.insert(connection.get());
+  open_.push_back(connection.get());
   metrics_.connections.add(1);
   MR_CO_CHECK(co_await connection->run());
-  open_.erase(connection.get());
+  std::erase(open_, connection.get());
   metrics_.connections.add(-1);
   connection.reset();
   co_return {};

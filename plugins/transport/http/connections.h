@@ -3,7 +3,7 @@
 #pragma once
 
 #include <memory>
-#include <unordered_set>
+#include <vector>
 
 #include "connection.h"
 
@@ -29,8 +29,8 @@ class Connections {
 
   const Services& services_;
   TransportMetrics& metrics_;
-  std::unordered_set<Connection*> open_;
-  bool refusing_ = false;  // and it was logged
+  std::vector<Connection*> open_;  // in the order in which they came
+  bool refusing_ = false;          // and it was logged
   Gate gate_;
 };
 

@@ -39,11 +39,12 @@ void ShardConnections::adopt(std::unique_ptr<Stream> stream) {
 
 Task<> ShardConnections::serve(std::unique_ptr<Connection> connection, Gate::Pass pass) {
   const auto leave = std::move(pass);
-  connections_.insert(connection.get());
+  const auto number = ++adopted_;
+  connections_.emplace(number, connection.get());
   ++open_;
   context_.metrics.connections.add(1);
   MR_CO_CHECK(co_await connection->run());
-  connections_.erase(connection.get());
+  connections_.erase(number);
   --open_;
   context_.metrics.connections.add(-1);
   connection.reset();
@@ -51,13 +52,13 @@ Task<> ShardConnections::serve(std::unique_ptr<Connection> connection, Gate::Pas
 }
 
 Task<> ShardConnections::stop(Duration grace) {
-  for (auto* connection : connections_) connection->stop();
+  for (const auto& [number, connection] : connections_) connection->stop();
   auto finishing = with_deadline(gate_.close(), grace);
   const auto finished = co_await std::move(finishing);
   if (!finished) {
     context_.log.warning("closing connections with unanswered requests: the grace period is over",
                          {{"connections", connections_.size()}});
-    for (auto* connection : connections_) connection->abort();
+    for (const auto& [number, connection] : connections_) connection->abort();
   }
   co_return co_await gate_.close();
 }
@@ -68,13 +69,13 @@ void ShardConnections::memory_changed(bool scarce) {
     return;
   }
   shard_.unschedule(std::exchange(look_timer_, TimerId::none));
-  for (auto* connection : connections_) connection->look_for_room();
+  for (const auto& [number, connection] : connections_) connection->look_for_room();
 }
 
 void ShardConnections::look_for_stalled() {
   const auto now = shard_.now();
   look_timer_ = shard_.schedule(now + look_interval, [this] { look_for_stalled(); });
-  for (auto* connection : connections_) {
+  for (const auto& [number, connection] : connections_) {
     if (connection->answer_bytes() == 0 || now - connection->unread_since() < unread_max) continue;
     context_.metrics.stalled_readers.add();
     context_.log.warning("closing a connection that does not read its answers: memory is scarce",

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <map>
 #include <memory>
-#include <unordered_set>
 
 #include "connection.h"
 
@@ -35,7 +36,9 @@ class ShardConnections {
   const ListenerContext& context_;
   Shard& shard_;
   std::atomic<std::size_t>& open_;
-  std::unordered_set<Connection*> connections_;
+  // In the order in which they came, so that a simulation repeats.
+  std::map<std::uint64_t, Connection*> connections_;
+  std::uint64_t adopted_ = 0;
   AnswerMemory memory_;
   TimerId look_timer_ = TimerId::none;
   bool refusing_ = false;  // and it was logged
