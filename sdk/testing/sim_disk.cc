@@ -242,10 +242,12 @@ struct SimDisk::Place {
   }
 };
 
-SimDisk::SimDisk(Clock& clock, SimRandom& random, std::function<void(std::string)> note)
+SimDisk::SimDisk(Clock& clock, SimRandom& random, std::function<void(std::string)> note,
+                 std::function<void(Duration)> wait)
     : clock_(clock),
       random_(random),
       note_(std::move(note)),
+      wait_(std::move(wait)),
       root_(std::make_shared<SimInode>(true)) {}
 
 SimDisk::~SimDisk() = default;
@@ -260,7 +262,12 @@ Result<> SimDisk::begin_change() {
     changes_left_.reset();
     crash();
   }
-  return check_alive();
+  MR_CHECK(check_alive());
+  if (slow_longest_ > Duration{} && random_.one_in(slow_times_)) {
+    const auto longest = static_cast<std::uint64_t>(slow_longest_.count());
+    wait_(Duration(static_cast<Duration::rep>(random_.below(longest) + 1)));
+  }
+  return {};
 }
 
 Result<SimDisk::Place> SimDisk::place_of(const std::string& path) const {

@@ -40,8 +40,10 @@ struct SimEnvironment::Parts {
         host(std::move(host_in)),
         clock(scheduler),
         network(scheduler, wire, host),
-        disk(clock, scheduler.random(),
-             [this](const std::string& text) { scheduler.note(name + " " + text); }),
+        disk(
+            clock, scheduler.random(),
+            [this](const std::string& text) { scheduler.note(name + " " + text); },
+            [this](Duration time) { scheduler.wait(time); }),
         workers(scheduler, name + "/workers") {
     for (unsigned index = 0; index < shards_in; ++index) {
       shards.push_back(std::make_unique<SimShard>(scheduler, index,
@@ -92,6 +94,12 @@ void SimEnvironment::crash() {
 void SimEnvironment::kill() {
   parts_->disk.kill();
   disappear();
+}
+
+void SimEnvironment::pause(Duration time) {
+  parts_->scheduler.note(parts_->name + " pause");
+  for (const auto& shard : parts_->shards) shard->pause(time);
+  parts_->workers.pause(time);
 }
 
 void SimEnvironment::disappear() {
@@ -165,6 +173,11 @@ void SimWorld::block_one_way(const SimEnvironment& from, const SimEnvironment& t
 void SimWorld::heal() {
   scheduler_->note("heal");
   wire_->heal();
+}
+
+void SimWorld::delay(const SimEnvironment& node, Duration longest) {
+  scheduler_->note("delay " + node.name());
+  wire_->delay(node.host(), longest);
 }
 
 void SimWorld::cut(const SimEnvironment& a, const SimEnvironment& b) {

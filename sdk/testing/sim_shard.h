@@ -22,13 +22,14 @@ class SimShard final : public Shard {
   unsigned index() const noexcept override { return index_; }
   MonoTime now() const noexcept override { return scheduler_.now(); }
   bool is_current() const noexcept override { return scheduler_.running() == &lane_; }
-  void post(Job job) override { lane_.jobs.push_back(std::move(job)); }
+  void post(Job job) override { scheduler_.post(lane_, std::move(job)); }
   void resume_soon(std::coroutine_handle<> waiting) override;
   TimerId schedule(MonoTime when, Job job) override;
   void unschedule(TimerId timer) noexcept override;
   void report(std::string_view task, const Error& error) noexcept override;
 
   bool drop_timers();
+  void pause(Duration time) { scheduler_.pause(lane_, time); }
 
  private:
   struct Timer {
@@ -49,14 +50,16 @@ class SimShard final : public Shard {
 
 class SimPool final : public BlockingPool {
  public:
-  SimPool(SimScheduler& scheduler, std::string name) {
+  SimPool(SimScheduler& scheduler, std::string name) : scheduler_(scheduler) {
     lane_.name = std::move(name);
     lane_.in_order = false;
-    scheduler.add(lane_);
+    scheduler_.add(lane_);
   }
-  void submit(Job job) override { lane_.jobs.push_back(std::move(job)); }
+  void submit(Job job) override { scheduler_.post(lane_, std::move(job)); }
+  void pause(Duration time) { scheduler_.pause(lane_, time); }
 
  private:
+  SimScheduler& scheduler_;
   SimLane lane_;
 };
 

@@ -15,6 +15,8 @@ using std::chrono::seconds;
 constexpr Duration connect_retry = seconds(1);
 constexpr Duration connect_wait_max = seconds(30);
 constexpr std::uint16_t first_free_port = 32768;
+constexpr Duration retransmission_after = milliseconds(200);  // TCP's shortest
+constexpr std::uint64_t lost_one_in = 20;                     // on a link that is late
 
 }  // namespace
 
@@ -65,7 +67,8 @@ Pending<std::shared_ptr<SimConnection>> SimWire::connect(const std::string& host
   auto [resolver, pending] = make_pending<std::shared_ptr<SimConnection>>();
   auto begun = std::make_shared<Attempt>(
       Attempt{host, std::move(to), caller, scheduler_.now(), std::move(resolver)});
-  scheduler_.at(scheduler_.now() + delay(),
+  const auto after = delay(host, begun->to.host);
+  scheduler_.at(scheduler_.now() + after,
                 [this, begun = std::move(begun)]() mutable { attempt(std::move(begun)); });
   return std::move(pending);
 }
@@ -106,13 +109,14 @@ void SimWire::attempt(std::shared_ptr<Attempt> attempt) {
 
 void SimWire::answer(std::shared_ptr<Attempt> attempt,
                      Result<std::shared_ptr<SimConnection>> result) {
+  const auto after = delay(attempt->to.host, attempt->from);
   auto arrived = [this, attempt, result = std::move(result)]() mutable {
     attempt->caller.post([this, attempt, result = std::move(result)]() mutable {
       if (attempt->done.abandoned() && result) close(*result, 0, SimPipe::Piece::Kind::reset);
       attempt->done.resolve(std::move(result));
     });
   };
-  scheduler_.at(scheduler_.now() + delay(), std::move(arrived));
+  scheduler_.at(scheduler_.now() + after, std::move(arrived));
 }
 
 void SimWire::send(const std::shared_ptr<SimConnection>& connection, int side, std::string bytes) {
@@ -139,7 +143,8 @@ void SimWire::put(const std::shared_ptr<SimConnection>& connection, int side,
 
 void SimWire::schedule_delivery(const std::shared_ptr<SimConnection>& connection, int side) {
   auto& pipe = connection->pipes[side];
-  pipe.last_arrival = std::max(pipe.last_arrival, scheduler_.now() + delay());
+  const auto after = delay(pipe.from, pipe.to);
+  pipe.last_arrival = std::max(pipe.last_arrival, scheduler_.now() + after);
   scheduler_.at(pipe.last_arrival, [this, connection, side] { deliver(connection, side); });
 }
 
@@ -174,10 +179,21 @@ void SimWire::deliver(const std::shared_ptr<SimConnection>& connection, int side
   wake(pipe.reader, connection, pipe.readable);
 }
 
-Duration SimWire::delay() {
+Duration SimWire::delay(const std::string& from, const std::string& to) {
   auto& random = scheduler_.random();
-  if (random.one_in(64)) return milliseconds(10);
-  return microseconds(50 + random.below(950));
+  Duration longest{};
+  for (const auto* host : {&from, &to}) {
+    const auto found = late_.find(*host);
+    if (found != late_.end()) longest = std::max(longest, found->second);
+  }
+  Duration more{};
+  if (longest > Duration{}) {
+    const auto part = random.below(static_cast<std::uint64_t>(longest.count()));
+    more = Duration(static_cast<Duration::rep>(part));
+    if (random.one_in(lost_one_in)) more += retransmission_after;
+  }
+  if (random.one_in(64)) return more + milliseconds(10);
+  return more + microseconds(50 + random.below(950));
 }
 
 std::vector<std::shared_ptr<SimConnection>> SimWire::live() {
@@ -202,6 +218,7 @@ void SimWire::drop(const std::string& host) {
 
 void SimWire::heal() {
   blocked_.clear();
+  late_.clear();
   for (const auto& connection : live()) {
     for (const int side : {0, 1}) {
       const auto pieces = connection->pipes[side].in_flight.size();

@@ -79,6 +79,8 @@ class SimWire {
     block_one_way(b, a);
   }
   void block_one_way(const std::string& from, const std::string& to) { blocked_.emplace(from, to); }
+  /// Of `host`, until heal().
+  void delay(const std::string& host, Duration longest) { late_[host] = longest; }
   void heal();
   void cut(const std::string& a, const std::string& b);
 
@@ -90,7 +92,7 @@ class SimWire {
   bool blocked(const std::string& from, const std::string& to) const {
     return blocked_.contains({from, to});
   }
-  Duration delay();
+  Duration delay(const std::string& from, const std::string& to);
   void attempt(std::shared_ptr<Attempt> attempt);
   void answer(std::shared_ptr<Attempt> attempt, Result<std::shared_ptr<SimConnection>> result);
   void put(const std::shared_ptr<SimConnection>& connection, int side, SimPipe::Piece piece);
@@ -103,6 +105,7 @@ class SimWire {
   std::map<std::pair<std::string, std::uint16_t>, std::shared_ptr<SimBacklog>> listening_;
   std::map<std::string, std::uint16_t> ports_;             // the next free one of a host
   std::set<std::pair<std::string, std::string>> blocked_;  // from, to
+  std::map<std::string, Duration> late_;                   // of a host, so much at most
   std::vector<std::weak_ptr<SimConnection>> connections_;
 };
 

@@ -42,6 +42,7 @@ const char* name_of(SimFault fault) noexcept {
                                    "restart_all",
                                    "empty_disk",
                                    "full_disk",
+                                   "slow_disk",
                                    "cut_from_brokers",
                                    "cut_from_coordination",
                                    "cut_from_clients",
@@ -50,6 +51,8 @@ const char* name_of(SimFault fault) noexcept {
                                    "cut_leaving",
                                    "cut_arriving",
                                    "resets",
+                                   "late_links",
+                                   "sleeps",
                                    "coordination_away",
                                    "session_ends",
                                    "clock_jumps",
@@ -151,11 +154,11 @@ Result<> SimCluster::heals() {
 // ---- what happens ----
 
 // Long as a rule, and sometimes over before anybody has noticed.
-void SimCluster::hold(Duration most) {
+Duration SimCluster::some_of(Duration most) {
   auto& random = world_.random();
   const auto half = static_cast<std::uint64_t>(most.count()) / 2;
   const auto time = random.one_in(4) ? random.below(half / 4) : half + random.below(half);
-  world_.run_for(Duration(static_cast<Duration::rep>(time)));
+  return Duration(static_cast<Duration::rep>(time));
 }
 
 Result<> SimCluster::happens(SimFault fault, std::size_t broker) {
@@ -183,6 +186,15 @@ Result<> SimCluster::happens(SimFault fault, std::size_t broker) {
       hold(seconds(10));
       nodes_[broker]->files().limit_bytes({});
       return {};
+    case SimFault::slow_disk:
+      if (random.one_in(2)) {
+        nodes_[broker]->files().slow_down(milliseconds(100));
+      } else {
+        nodes_[broker]->files().slow_down(seconds(5), 10);
+      }
+      hold(seconds(20));
+      nodes_[broker]->files().slow_down({});
+      return {};
     case SimFault::resets:
       for (int n = 0; n < 10; ++n) {
         world_.cut(*nodes_[broker], *nodes_[another(broker)]);
@@ -190,6 +202,17 @@ Result<> SimCluster::happens(SimFault fault, std::size_t broker) {
         hold(seconds(1));
       }
       return {};
+    case SimFault::late_links:
+      world_.delay(*nodes_[broker], random.one_in(2) ? milliseconds(50) : seconds(1));
+      hold(seconds(15));
+      world_.heal();
+      return {};
+    case SimFault::sleeps: {
+      const auto time = some_of(seconds(15));
+      nodes_[broker]->pause(time);
+      world_.run_for(time);
+      return {};
+    }
     case SimFault::coordination_away:
       service_.stop();
       world_.run_for(seconds(30));

@@ -24,6 +24,7 @@ enum class SimFault {
   restart_all,        // ... in turn
   empty_disk,         // it comes back with nothing
   full_disk,
+  slow_disk,
   cut_from_brokers,
   cut_from_coordination,
   cut_from_clients,
@@ -32,12 +33,14 @@ enum class SimFault {
   cut_leaving,       // nothing that it sends arrives
   cut_arriving,      // nothing that is sent to it arrives
   resets,            // of connections, again and again
+  late_links,        // bytes take long, some of them very long
+  sleeps,            // as by SIGSTOP, mostly past its session
   coordination_away,
   session_ends,
   clock_jumps,
   deleted_while_down,  // another topic
 };
-inline constexpr std::size_t sim_faults = 20;
+inline constexpr std::size_t sim_faults = 23;
 const char* name_of(SimFault fault) noexcept;
 
 class SimCluster {
@@ -74,7 +77,8 @@ class SimCluster {
   auto on_client(F make);
   Result<SimPartitionState> state();
   std::size_t another(std::size_t broker);
-  void hold(Duration most);
+  Duration some_of(Duration most);
+  void hold(Duration most) { world_.run_for(some_of(most)); }
   Result<> die(SimFault fault, std::size_t broker);
   Result<> cut(SimFault fault, std::size_t broker);
   Result<> delete_while_down(std::size_t broker);

@@ -1,5 +1,7 @@
 // What a disk keeps and what it forgets.
+#include <chrono>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -9,6 +11,8 @@
 
 namespace millrace::testing {
 namespace {
+
+using std::chrono::seconds;
 
 Result<> write(File& file, std::uint64_t position, std::string_view text) {
   const auto part = as_bytes(text);
@@ -146,6 +150,63 @@ TEST_F(SimDiskTest, FailsToSyncWhenToldTo) {
   disk.fail_syncs(true);
   EXPECT_EQ(file->sync().error().code, Errc::io);
   EXPECT_EQ(disk.sync_folder("/data").error().code, Errc::io);
+}
+
+TEST_F(SimDiskTest, AShardThatWritesWaitsForASlowDiskAndOthersDoNot) {
+  const auto file = create("/data/x");
+  disk.slow_down(seconds(3));
+  auto& shard = *node.shards()[0];
+  auto& other = node.control();
+  const auto begun = world.now();
+  std::optional<MonoTime> written, next, elsewhere, told;
+  shard.post([&] {
+    EXPECT_TRUE(write(*file, 0, "x"));
+    written = shard.now();
+    other.post([&] { told = other.now(); });
+  });
+  shard.post([&] { next = shard.now(); });
+  other.post([&] { elsewhere = other.now(); });
+  ASSERT_TRUE(world.run_until([&] { return next && elsewhere && told; }, seconds(10)));
+  EXPECT_GT(*written, begun);
+  EXPECT_LE(*written, begun + seconds(3));
+  EXPECT_EQ(*next, *written);
+  EXPECT_EQ(*told, *written);
+  EXPECT_EQ(*elsewhere, begun);
+}
+
+TEST_F(SimDiskTest, AWorkerThatSyncsWaitsForASlowDiskAndItsShardDoesNot) {
+  const auto file = create("/data/x");
+  disk.slow_down(seconds(3));
+  auto& shard = *node.shards()[0];
+  const auto begun = world.now();
+  const auto sync = [&] { return on_worker(node.workers(), [&] { return file->sync(); }); };
+  std::optional<MonoTime> meanwhile;
+  shard.post([&] { meanwhile = shard.now(); });
+  ASSERT_TRUE(world.run(shard, sync));
+  EXPECT_GT(world.now(), begun);
+  EXPECT_LE(world.now(), begun + seconds(3));
+  EXPECT_EQ(meanwhile, begun);
+  disk.slow_down({});
+  const auto quick = world.now();
+  ASSERT_TRUE(world.run(shard, sync));
+  EXPECT_EQ(world.now(), quick);
+}
+
+TEST_F(SimDiskTest, SlowsOneInSoManyChanges) {
+  const auto file = create("/data/x");
+  disk.slow_down(seconds(3), 4);
+  auto& shard = *node.shards()[0];
+  int slow = 0;
+  for (int n = 0; n < 100; ++n) {
+    shard.post([&] {
+      const auto before = shard.now();
+      EXPECT_TRUE(write(*file, 0, "x"));
+      slow += shard.now() > before ? 1 : 0;
+    });
+  }
+  world.run_for(std::chrono::minutes(10));
+  EXPECT_GT(slow, 10);
+  EXPECT_LT(slow, 50);
 }
 
 TEST_F(SimDiskTest, FlipsABitForReadersAndForEver) {

@@ -116,6 +116,33 @@ TEST(SimNetworkTest, GivesTheSameTraceForTheSameSeedAndAnotherForAnother) {
   EXPECT_NE(first_difference(first, other), "");
 }
 
+TEST(SimNetworkTest, CarriesBytesLateAndInOrderOverALinkThatIsLate) {
+  EchoWorld echo_world(1);
+  const auto text = long_text();
+  const auto took = [&] {
+    const auto begun = echo_world.world.now();
+    const auto answer = echo_world.ask_server(text, std::chrono::minutes(10));
+    EXPECT_TRUE(answer && *answer == text);
+    return echo_world.world.now() - begun;
+  };
+  const auto usual = took();
+  echo_world.world.delay(echo_world.server, milliseconds(500));
+  EXPECT_GT(took(), 5 * usual);
+  echo_world.world.heal();
+  EXPECT_LT(took(), 2 * usual);
+}
+
+TEST(SimEnvironmentTest, DoesNothingWhilePausedAndThenAnswersWhatItWasAsked) {
+  EchoWorld echo_world(1);
+  const auto begun = echo_world.world.now();
+  echo_world.server.pause(seconds(5));
+  const auto answer = echo_world.ask_server("are you there");
+  ASSERT_TRUE(answer) << to_string(answer.error());
+  EXPECT_EQ(*answer, "are you there");
+  EXPECT_GE(echo_world.world.now() - begun, seconds(5));
+  EXPECT_LT(echo_world.world.now() - begun, seconds(6));
+}
+
 TEST(SimNetworkTest, RefusesWhereNobodyListensOrNobodyIs) {
   SimWorld world(3);
   auto& node = world.add_node("b1");

@@ -20,8 +20,9 @@ struct SimInode;
 /// Outlives the files opened from it.  [the thread of the simulation]
 class SimDisk final : public FileSystem {
  public:
-  /// `note` is told what happens, for the trace.
-  SimDisk(Clock& clock, SimRandom& random, std::function<void(std::string)> note);
+  /// `note` is told what happens, for the trace; `wait` makes who called wait.
+  SimDisk(Clock& clock, SimRandom& random, std::function<void(std::string)> note,
+          std::function<void(Duration)> wait);
   ~SimDisk() override;
 
   Result<std::shared_ptr<File>> open(const std::string& path, OpenMode mode) override;
@@ -55,6 +56,12 @@ class SimDisk final : public FileSystem {
   void fail_syncs(bool fail) noexcept { syncs_fail_ = fail; }
   /// While set, every write, truncation and sync of the files below `folder` fails: a bad spot.
   void fail_below(std::string folder) { bad_folder_ = std::move(folder); }
+  /// From now on one in `times` changes, chosen by chance, takes up to so long, and its thread
+  /// waits: a shard does nothing else meanwhile. Zero: none does.
+  void slow_down(Duration longest, std::uint64_t times = 1) noexcept {
+    slow_longest_ = longest;
+    slow_times_ = times;
+  }
   /// Open now, by whomever.
   std::size_t files_open() const noexcept { return files_open_; }
   /// Turns one bit over, on the medium and in what is read: bit rot.
@@ -78,6 +85,7 @@ class SimDisk final : public FileSystem {
   Clock& clock_;
   SimRandom& random_;
   std::function<void(std::string)> note_;
+  std::function<void(Duration)> wait_;
   std::shared_ptr<SimInode> root_;
   std::set<std::string> locked_;
   std::optional<std::uint64_t> bytes_max_;
@@ -86,6 +94,8 @@ class SimDisk final : public FileSystem {
   bool crashed_ = false;
   bool syncs_fail_ = false;
   std::string bad_folder_;
+  Duration slow_longest_{};
+  std::uint64_t slow_times_ = 1;
   std::size_t files_open_ = 0;
 };
 

@@ -57,6 +57,9 @@ class SimEnvironment final : public Environment {
   void kill();
   void restart();
   bool crashed() const noexcept;
+  /// The process is stopped for so long, as by SIGSTOP, and then goes on: nothing of it runs, what
+  /// is sent to it waits.
+  void pause(Duration time);
   /// Sets the wall clock forward or back. The other clock does not move.
   void jump_wall(Duration by);
 
@@ -116,6 +119,9 @@ class SimWorld {
   void block(const SimEnvironment& a, const SimEnvironment& b);
   /// As block(), of what goes from one to the other alone; new connections need both ways.
   void block_one_way(const SimEnvironment& from, const SimEnvironment& to);
+  /// What the node sends and is sent takes up to so much longer until heal(), now and then a
+  /// retransmission more: links that are late and lose packets.
+  void delay(const SimEnvironment& node, Duration longest);
   void heal();
   /// Resets every connection between the two.
   void cut(const SimEnvironment& a, const SimEnvironment& b);
