@@ -25,7 +25,7 @@ struct Found {
   std::vector<std::string> arguments;  ///< what stands in place of the capitals, decoded
 };
 /// What answers the request, or the answer itself: 404 with all paths, 405 with the methods.
-std::variant<Found, HttpResponse> find_route(std::span<const Route> routes,
+std::variant<Found, HttpResponse> find_route(std::span<const Route> known,
                                              const HttpRequest& request);
 
 }  // namespace millrace::http_transport
