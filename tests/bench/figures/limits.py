@@ -42,6 +42,7 @@ LIMITS = [
     Limit("RF 3, leader killed", "worst s", absolute=6.5),
     Limit("RF 3, 3,000 partitions", "created in s", absolute=5),
     Limit("RF 3, 3,000 partitions", "% of a core", absolute=1),
+    Limit("RF 3, 3,000 partitions", "its replicas in sync in s", absolute=2),
     Limit("RF 3, 3,000 partitions", "leaders of a dead broker moved in s", absolute=2),
 ]
 

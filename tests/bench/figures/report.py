@@ -68,14 +68,14 @@ def table(results: Results, brokers: list[str], floor: float | None = None) -> s
         "| --- | --- |" + " ---: |" * (len(brokers) + len(peers)) + " --- | ---: |",
     ]
     for case, figures in results.items():
-        others = max(figures.get(OTHERS, {"": 0.0}).values())
+        others = number(max(figures[OTHERS].values())) if OTHERS in figures else ""
         for figure, by_broker in figures.items():
             if figure == OTHERS:
                 continue
             values = [by_broker[broker] for broker in brokers]
             cells = [case, figure, *map(number, values)]
             cells += [f"{values[0] / peer:.2f}" if peer else "" for peer in values[1:]]
-            cells += [verdict(case, figure, values, floor), number(others)]
+            cells += [verdict(case, figure, values, floor), others]
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
