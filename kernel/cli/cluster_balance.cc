@@ -23,6 +23,7 @@ namespace json = boost::json;
 
 constexpr Duration pause_between_looks = std::chrono::milliseconds(500);
 constexpr int looks_max = 20;
+constexpr int looks_until_stuck = 4;
 
 constexpr auto set = static_cast<std::int8_t>(ConfigOperation::set);
 constexpr auto append = static_cast<std::int8_t>(ConfigOperation::append);
@@ -280,6 +281,7 @@ Task<> drain(Environment& environment, const Context& context, DrainArguments ar
   MR_CO_CHECK(co_await set_drained(*cluster, arguments));
   std::optional<std::size_t> told;
   int failures = 0;
+  int stuck_looks = 0;
   for (int look = 1;;) {
     auto seen = co_await view_of(*cluster);
     if (!seen) {
@@ -301,12 +303,15 @@ Task<> drain(Environment& environment, const Context& context, DrainArguments ar
       continue;
     }
     const auto stuck = share.drained ? view.stuck_on(arguments.id) : 0;
+    // A move that ends between the answers that a view is made of looks as if it could not begin.
+    stuck_looks = stuck > 0 ? stuck_looks + 1 : 0;
     if (told != share.replicas) print_drained(context, arguments.id, share, stuck);
     told = share.replicas;
     if (arguments.cancel || share.replicas == 0) co_return {};
     if (auto why = obstacle(view, arguments.id, stuck)) {
-      if (arguments.wait) co_return *std::move(why);
-      std::cerr << "millrace: " << why->detail << '\n';
+      const bool stays = stuck == 0 || stuck_looks == looks_until_stuck;
+      if (arguments.wait && stays) co_return *std::move(why);
+      if (!arguments.wait) std::cerr << "millrace: " << why->detail << '\n';
     }
     if (!arguments.wait) co_return {};
     MR_CO_CHECK(co_await sleep(pause_between_looks));
