@@ -105,6 +105,7 @@ def bytes_of(cluster, topic: str, partition: int) -> set[bytes]:
     return {b"".join(path.read_bytes() for path in sorted(one.glob("*.log"))) for one in folders}
 
 
+@pytest.mark.slow
 def test_the_logs_of_a_leader_are_torn(make_cluster, topic):
     """It cuts off what is torn and gets it from the others; then it is as good as they are."""
     cluster = make_cluster()
