@@ -45,7 +45,7 @@ Result<Buffer> convert_set(const Buffer& bytes, std::int8_t magic, Offset from,
 
 Result<Buffer> convert(const Payload& batches, const FoundBatch& at, std::int8_t newest_magic,
                        Offset from, const Codecs& codecs, std::size_t opened_max) {
-  MR_TRY(const auto bytes, copy_range(batches, at.position, at.header.total_bytes()));
+  MR_TRY(auto bytes, copy_range(batches, at.position, at.header.total_bytes()));
   if (at.header.magic <= newest_magic) return bytes;
   return at.header.magic == 2
              ? convert_batch(bytes, at.header, newest_magic, from, codecs, opened_max)
