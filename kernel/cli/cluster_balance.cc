@@ -1,6 +1,7 @@
 // millrace cluster status|balance|drain: who has what, what moves by itself, and a broker that
 // shall be emptied.
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <iostream>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <boost/json.hpp>
 
 #include <millrace/configs.h>
+#include <millrace/utf8.h>
 
 #include "kernel/cli/cluster_verbs.h"
 #include "kernel/cli/cluster_view.h"
@@ -208,6 +210,14 @@ struct DrainArguments {
   bool wait = false;
 };
 
+// What is wrong with it, as CLI11 asks; nothing where that is nothing.
+std::string broker_number(const std::string& text) {
+  std::int32_t id = -1;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (failed == std::errc{} && end == text.data() + text.size() && id >= 0) return {};
+  return "'" + shown(text) + "' is no number of a broker; millrace cluster status lists them";
+}
+
 Error unknown_broker(std::int32_t id, const std::map<std::int32_t, BrokerShare>& shares) {
   std::string known;
   for (const auto& [one, share] : shares) {
@@ -275,7 +285,8 @@ Task<> drain(Environment& environment, const Context& context, DrainArguments ar
   MR_CO_TRY(auto cluster,
             co_await ClusterClient::connect(environment.network(), context.bootstrap));
   MR_CO_TRY(auto view, co_await view_of(*cluster));
-  if (auto shares = view.shares(); !shares.contains(arguments.id) && !arguments.cancel) {
+  auto shares = view.shares();
+  if (!shares.contains(arguments.id) && !view.drained.contains(arguments.id)) {
     co_return unknown_broker(arguments.id, shares);
   }
   MR_CO_CHECK(co_await set_drained(*cluster, arguments));
@@ -348,7 +359,7 @@ void add_drain_verb(CLI::App& cluster, Context& context, Action& action) {
   const auto wanted = std::make_shared<DrainArguments>();
   verb->add_option("ID", wanted->id, "the broker's number; it may be down")
       ->required()
-      ->check(CLI::NonNegativeNumber);
+      ->check(broker_number);
   verb->add_flag("--cancel", wanted->cancel, "it keeps what it has, and gets its share again");
   verb->add_flag("--wait", wanted->wait, "until it is empty; fails where it cannot be");
   verb->callback([&context, &action, wanted] {

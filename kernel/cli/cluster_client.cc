@@ -1,5 +1,7 @@
 #include "kernel/cli/cluster_client.h"
 
+#include <iostream>
+
 #include <millrace/kafka/metadata.h>
 
 namespace millrace::kernel::cli {
@@ -104,14 +106,38 @@ Task<kafka::Client*> ClusterClient::broker(std::int32_t id) {
   co_return connected_.emplace(id, std::move(client)).first->second.get();
 }
 
-Task<kafka::Client*> ClusterClient::controller() {
+Task<kafka::Client*> ClusterClient::find_controller() {
   MR_CO_TRY(const auto answer, co_await metadata(std::vector<std::string>()));
-  if (!brokers_.contains(answer.controller_id)) {
+  controller_id_ = answer.controller_id;
+  if (!brokers_.contains(controller_id_)) {
     co_return error_of(ErrorCode::broker_not_available,
                        "the cluster has no controller now; one is elected within the session "
                        "time-out");
   }
-  co_return co_await broker(answer.controller_id);
+  auto connected = co_await broker(controller_id_);
+  if (connected) co_return *connected;
+  co_return Error{connected.error().code, "broker " + std::to_string(controller_id_) + " at " +
+                                              to_string(brokers_.at(controller_id_)) + ": " +
+                                              connected.error().detail};
+}
+
+Task<> ClusterClient::next_try(ControllerWait& wait, Error why) {
+  const bool passes = why.code == Errc::closed || why.code == Errc::io ||
+                      why.code == Errc::timed_out || why.code == Errc::overloaded;
+  if (!passes) co_return why;
+  const auto now = (co_await this_shard()).now();
+  if (!wait.until) {
+    wait.until = now + controller_wait_max;
+    std::cerr << "millrace: waiting up to " << controller_wait_max / std::chrono::seconds(1)
+              << " s for a controller that answers: " << why.detail << '\n'
+              << std::flush;
+  } else if (now >= *wait.until) {
+    co_return Error{Errc::timed_out,
+                    "no controller has answered for " +
+                        std::to_string(controller_wait_max / std::chrono::seconds(1)) +
+                        " s: " + why.detail};
+  }
+  co_return co_await sleep(std::chrono::milliseconds(250));
 }
 
 Task<kafka::Client*> ClusterClient::leader_of(PartitionInfo partition) {

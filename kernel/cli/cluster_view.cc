@@ -44,8 +44,8 @@ TopicState state_of(const TopicInfo& info) {
 Task<> add_moves(ClusterClient& cluster, ClusterState& state) {
   kafka::ListPartitionReassignmentsRequest request;
   request.topics.reset();
-  MR_CO_TRY(auto* controller, co_await cluster.controller());
-  MR_CO_TRY(const auto answer, co_await controller->call(std::move(request)));
+  const auto code_of = [](const auto& answer) { return ErrorCode{answer.error_code}; };
+  MR_CO_TRY(const auto answer, co_await cluster.ask_controller(std::move(request), code_of));
   if (const ErrorCode code{answer.error_code}; code != ErrorCode::none) {
     co_return error_of(code, answer.error_message.value_or("moves cannot be listed"));
   }
@@ -97,7 +97,6 @@ Task<ClusterView> view_of(ClusterClient& cluster) {
   ClusterView view;
   MR_CO_TRY(const auto told, co_await cluster.metadata(std::nullopt));
   view.state.cluster_id = told.cluster_id;
-  view.state.controller_id = told.controller_id;
   for (const auto& broker : told.brokers) {
     view.state.brokers[broker.id] = {.id = broker.id, .rack = broker.rack};
     view.addresses.emplace(broker.id, broker.address);
@@ -106,7 +105,8 @@ Task<ClusterView> view_of(ClusterClient& cluster) {
     if (topic.error == ErrorCode::none) view.state.put(state_of(topic));
   }
   MR_CO_CHECK(co_await add_moves(cluster, view.state));
-  MR_CO_TRY(auto settings, co_await settings_of(cluster, told.controller_id));
+  view.state.controller_id = cluster.controller_id();
+  MR_CO_TRY(auto settings, co_await settings_of(cluster, view.state.controller_id));
   view.balancing = settings[balance_settings::enable] != "false";
   view.moves_max = settings[balance_settings::moves_max];
   view.drained = brokers_in(settings[balance_settings::drain_brokers]);

@@ -49,8 +49,10 @@ Task<> create(Environment& environment, const Context& context, CreateArguments 
   }
   MR_CO_TRY(auto cluster,
             co_await ClusterClient::connect(environment.network(), context.bootstrap));
-  MR_CO_TRY(auto* controller, co_await cluster->controller());
-  MR_CO_TRY(const auto answer, co_await controller->call(std::move(request)));
+  const auto code_of = [](const auto& answer) {
+    return ErrorCode{answer.topics.empty() ? std::int16_t{0} : answer.topics.front().error_code};
+  };
+  MR_CO_TRY(const auto answer, co_await cluster->ask_controller(std::move(request), code_of));
   if (answer.topics.size() != 1) co_return Error{Errc::corrupt, "the broker answered no topic"};
   const auto& created = answer.topics.front();
   const ErrorCode code{created.error_code};
@@ -148,8 +150,10 @@ Task<> alter(Environment& environment, const Context& context, AlterArguments ar
   topic.name = arguments.name;
   topic.count = arguments.partitions;
   topic.assignments.reset();
-  MR_CO_TRY(auto* controller, co_await cluster->controller());
-  MR_CO_TRY(const auto answer, co_await controller->call(std::move(request)));
+  const auto code_of = [](const auto& answer) {
+    return ErrorCode{answer.results.empty() ? std::int16_t{0} : answer.results.front().error_code};
+  };
+  MR_CO_TRY(const auto answer, co_await cluster->ask_controller(std::move(request), code_of));
   if (answer.results.size() != 1) co_return Error{Errc::corrupt, "the broker answered no topic"};
   const auto& grown = answer.results.front();
   if (const ErrorCode code{grown.error_code}; code != ErrorCode::none) {
@@ -239,14 +243,17 @@ Task<> remove(Environment& environment, const Context& context, std::string name
   MR_CO_TRY(const auto topic, co_await cluster->topic(name));
   kafka::DeleteTopicsRequest request;
   request.timeout_ms = admin_timeout_ms;
-  MR_CO_TRY(auto* controller, co_await cluster->controller());
-  MR_CO_TRY(const auto version, controller->version_of(kafka::ApiKey::delete_topics));
+  MR_CO_TRY(const auto version, cluster->any().version_of(kafka::ApiKey::delete_topics));
   if (version >= 6 && !topic.topic.id.is_none()) {
     request.topics.emplace_back().topic_id = topic.topic.id;
   } else {
     request.topic_names.push_back(name);
   }
-  MR_CO_TRY(const auto answer, co_await controller->call(std::move(request)));
+  const auto code_of = [](const auto& answer) {
+    return ErrorCode{answer.responses.empty() ? std::int16_t{0}
+                                              : answer.responses.front().error_code};
+  };
+  MR_CO_TRY(const auto answer, co_await cluster->ask_controller(std::move(request), code_of));
   if (answer.responses.size() != 1) co_return Error{Errc::corrupt, "the broker answered no topic"};
   const auto& deleted = answer.responses.front();
   if (const ErrorCode code{deleted.error_code}; code != ErrorCode::none) {
