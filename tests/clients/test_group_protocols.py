@@ -79,7 +79,7 @@ def test_a_group_moves_to_the_new_protocol_and_back(fast_broker, crew, pair, top
     sent.close()
 
 
-@pytest.mark.parametrize("kind", ["confluent-consumer"])
+@pytest.mark.parametrize("kind", ["confluent-consumer", "java-consumer"])
 def test_an_expression_finds_topics_that_come_later(fast_broker, crew, kind, topic):
     first = NumberedTopic(fast_broker.address, f"{topic}.a")
     crew.topic = f"^{topic}[.].*"

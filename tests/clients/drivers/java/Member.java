@@ -3,6 +3,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import java.util.function.BiConsumer;
 import java.util.function.LongFunction;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -16,13 +17,19 @@ class Member implements ConsumerRebalanceListener {
 
   private final KafkaConsumer<byte[], byte[]> consumer;
   private final LongFunction<ConsumerRecords<byte[], byte[]>> poll;
+  private final BiConsumer<String, ConsumerRebalanceListener> match;
   private final List<Object[]> seen = new ArrayList<>();
 
-  /** `poll` takes milliseconds: how they are given differs by version. */
+  /**
+   * `poll` takes milliseconds, `match` subscribes to a regular expression: how that is done differs
+   * by version.
+   */
   Member(KafkaConsumer<byte[], byte[]> consumer,
-      LongFunction<ConsumerRecords<byte[], byte[]>> poll) {
+      LongFunction<ConsumerRecords<byte[], byte[]>> poll,
+      BiConsumer<String, ConsumerRebalanceListener> match) {
     this.consumer = consumer;
     this.poll = poll;
+    this.match = match;
   }
 
   static void configure(Map<String, Object> config, String group, Map<String, String> options) {
@@ -46,8 +53,13 @@ class Member implements ConsumerRebalanceListener {
     }
   }
 
+  /** What begins with "^" is a regular expression. */
   void join(String topic) {
-    consumer.subscribe(List.of(topic), this);
+    if (topic.startsWith("^")) {
+      match.accept(topic, this);
+    } else {
+      consumer.subscribe(List.of(topic), this);
+    }
   }
 
   void poll() {

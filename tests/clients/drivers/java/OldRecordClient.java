@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Future;
+import java.util.regex.Pattern;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -153,7 +154,8 @@ public class OldRecordClient extends Lines {
     Member.configure(config, group, options);
     var bytes = new ByteArrayDeserializer();
     var consumer = new KafkaConsumer<>(config, bytes, bytes);
-    member = new Member(consumer, consumer::poll);
+    member = new Member(consumer, consumer::poll,
+        (expression, told) -> consumer.subscribe(Pattern.compile(expression), told));
     member.join(topic);
   }
 

@@ -15,6 +15,7 @@ import org.apache.kafka.clients.admin.DescribeConfigsOptions;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.RecordsToDelete;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndTimestamp;
@@ -236,8 +237,21 @@ public class RecordClient extends Lines {
     Member.configure(config, group, options);
     var bytes = new ByteArrayDeserializer();
     var consumer = new KafkaConsumer<>(config, bytes, bytes);
-    member = new Member(consumer, millis -> consumer.poll(Duration.ofMillis(millis)));
+    member = new Member(consumer, millis -> consumer.poll(Duration.ofMillis(millis)),
+        (expression, told) -> match(consumer, expression, told));
     member.join(topic);
+  }
+
+  /** For the broker to resolve (KIP-848); the class is of Kafka 4. */
+  private static void match(
+      KafkaConsumer<?, ?> consumer, String expression, ConsumerRebalanceListener told) {
+    try {
+      var pattern = Class.forName("org.apache.kafka.clients.consumer.SubscriptionPattern");
+      KafkaConsumer.class.getMethod("subscribe", pattern, ConsumerRebalanceListener.class)
+          .invoke(consumer, pattern.getConstructor(String.class).newInstance(expression), told);
+    } catch (ReflectiveOperationException failure) {
+      throw new IllegalStateException(failure);
+    }
   }
 
   private void leave() {
