@@ -52,7 +52,7 @@ std::string http_date(Timestamp time) {
   return {text.data(), static_cast<std::size_t>(size)};
 }
 
-Payload to_payload(HttpResponse response, Timestamp now, bool keep_alive, bool head) {
+Payload to_payload(const HttpResponse& response, Timestamp now, bool keep_alive, bool head) {
   std::string fields = "HTTP/1.1 " + std::to_string(response.status) + " ";
   fields += reason_of(response.status);
   fields += "\r\nDate: " + http_date(now);

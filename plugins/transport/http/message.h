@@ -29,7 +29,7 @@ struct HttpResponse {
 };
 
 /// Status line, fields and body. Without the body when the request was a HEAD.
-Payload to_payload(HttpResponse response, Timestamp now, bool keep_alive, bool head);
+Payload to_payload(const HttpResponse& response, Timestamp now, bool keep_alive, bool head);
 /// What is sent to a client that waits before it sends its body.
 Payload continue_payload();
 
