@@ -78,11 +78,10 @@ Task<> Connection::serve() {
     const bool head = request.method == "HEAD";
     bool keep_alive = request.keep_alive;
     auto answering = answer(std::move(request));
-    MR_CO_TRY(auto response, co_await std::move(answering));
+    MR_CO_TRY(const auto response, co_await std::move(answering));
     metrics_.requests.add();
     keep_alive = keep_alive && !ending_;
-    auto payload =
-        to_payload(std::move(response), services_.environment.clock().wall(), keep_alive, head);
+    auto payload = to_payload(response, services_.environment.clock().wall(), keep_alive, head);
     auto sending = send(std::move(payload));
     MR_CO_CHECK(co_await std::move(sending));
     if (!keep_alive) break;
@@ -157,9 +156,8 @@ Task<> Connection::refuse(Refusal refusal) {
   services_.log.warning("closing a connection that sent a bad request",
                         {{"peer", to_string(client_.peer)}, {"reason", refusal.reason}});
   if (refusal.status == 0) co_return {};
-  auto response = error_response(refusal.status, "bad_request", refusal.reason);
-  auto payload =
-      to_payload(std::move(response), services_.environment.clock().wall(), false, false);
+  const auto response = error_response(refusal.status, "bad_request", refusal.reason);
+  auto payload = to_payload(response, services_.environment.clock().wall(), false, false);
   auto sending = send(std::move(payload));
   MR_CO_CHECK(co_await std::move(sending));
   co_return co_await drain();
