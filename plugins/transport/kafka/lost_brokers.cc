@@ -10,6 +10,8 @@ namespace {
 
 /// Whoever follows it tries again within a second.
 constexpr Duration lost_for = std::chrono::seconds(5);
+/// Longer than sessions usually are: another would lead by then.
+constexpr Duration looked_for = std::chrono::seconds(20);
 /// Longer than the pauses of clients that look for a leader.
 constexpr Duration told_for = std::chrono::seconds(2);
 
@@ -34,7 +36,7 @@ void LostBrokers::note(const Address& broker, bool reached, MonoTime now) {
   if (reached) {
     lost_.erase(to_string(broker));
   } else {
-    lost_.insert_or_assign(to_string(broker), now);
+    lost_.try_emplace(to_string(broker), now, now).first->second.tried_at = now;
   }
   forget_old(now);
 }
@@ -44,7 +46,8 @@ bool LostBrokers::leads(const MetadataAnswer& answer, MonoTime now) {
   forget_old(now);
   std::set<std::int32_t> lost;
   for (const auto& broker : answer.brokers) {
-    if (lost_.contains(to_string(broker.address))) lost.insert(broker.id);
+    const auto found = lost_.find(to_string(broker.address));
+    if (found != lost_.end() && now - found->second.since < looked_for) lost.insert(broker.id);
   }
   if (lost.empty()) return false;
   return std::ranges::any_of(answer.topics, [&lost](const TopicInfo& topic) {
@@ -65,7 +68,8 @@ bool LostBrokers::told_before(const Address& peer, const MetadataAnswer& answer,
 }
 
 void LostBrokers::forget_old(MonoTime now) {
-  std::erase_if(lost_, [now](const auto& entry) { return now - entry.second >= lost_for; });
+  std::erase_if(lost_,
+                [now](const auto& entry) { return now - entry.second.tried_at >= lost_for; });
   std::erase_if(told_, [now](const auto& entry) { return now - entry.second.at >= told_for; });
   any_.store(!lost_.empty(), std::memory_order_relaxed);
 }

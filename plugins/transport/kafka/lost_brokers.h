@@ -20,12 +20,17 @@ class LostBrokers {
   void note(const Address& broker, bool reached, MonoTime now);
   /// Whether there may be one. Costs next to nothing.
   bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
-  /// Whether a partition of the answer is led by one that is lost.
+  /// Whether a partition of the answer is led by one that is lost, and not for so long that it must
+  /// be cut off from us and not dead.
   bool leads(const MetadataAnswer& answer, MonoTime now);
   /// Whether the connection of that peer was told the same a moment ago. Notes that it is told it.
   bool told_before(const Address& peer, const MetadataAnswer& answer, MonoTime now);
 
  private:
+  struct Lost {
+    MonoTime since;
+    MonoTime tried_at;
+  };
   struct Told {
     std::size_t leaders = 0;  // a hash
     MonoTime at;
@@ -34,7 +39,7 @@ class LostBrokers {
 
   std::atomic<bool> any_ = false;
   std::mutex guard_;
-  std::map<std::string, MonoTime> lost_;
+  std::map<std::string, Lost> lost_;
   std::map<std::string, Told> told_;
 };
 

@@ -47,6 +47,16 @@ TEST(LostBrokersTest, WhomNobodyTriesToReachAnyMoreIsForgotten) {
   EXPECT_FALSE(lost.any());
 }
 
+TEST(LostBrokersTest, WhoLeadsOnWhileItIsCutOffFromUsIsNotWaitedFor) {
+  LostBrokers lost;
+  for (int second = 1; second < 25; ++second) {
+    lost.note(one, false, MonoTime(std::chrono::seconds(second)));
+  }
+  EXPECT_TRUE(lost.leads(led_by(1), MonoTime(20s)));
+  EXPECT_FALSE(lost.leads(led_by(1), MonoTime(24s)));
+  EXPECT_TRUE(lost.any());
+}
+
 TEST(LostBrokersTest, AClientIsToldTheSameAgainWhenItComesBackSoon) {
   LostBrokers lost;
   lost.note(one, false, MonoTime(1s));
