@@ -197,6 +197,17 @@ Result<std::optional<NamedExtension>> Engine::find_peer_link() const {
                                               wanted, " does not connect brokers to each other")};
 }
 
+// nullptr where the transport does not carry records to other brokers.
+RecordLink* Engine::record_link_of(std::string_view instance) const {
+  const auto facts = plugins_->facts();
+  const auto plugin = std::ranges::find_if(facts, [instance](const auto& fact) {
+    return fact.kind == "transport" && fact.instance == instance;
+  });
+  const auto links = plugins_->extensions(RecordLink::extension_id);
+  const auto link = std::ranges::find(links, plugin->id, &NamedExtension::plugin);
+  return link == links.end() ? nullptr : static_cast<RecordLink*>(link->extension);
+}
+
 // Its addresses are those of the other brokers too.
 Result<> Engine::connect_peers() {
   MR_TRY(const auto link, find_peer_link());
@@ -207,7 +218,9 @@ Result<> Engine::connect_peers() {
                  concat(to_string(plan_.cluster.peer_place), ": cluster.peer: the transport ",
                         link->plugin, " advertises no address to other brokers")};
   }
-  broker_->connect(*static_cast<PeerLink*>(link->extension), link->plugin);
+  auto& peers = *static_cast<PeerLink*>(link->extension);
+  broker_->connect(peers, link->plugin);
+  streams_->connect({&peers, record_link_of(link->plugin), link->plugin});
   return {};
 }
 

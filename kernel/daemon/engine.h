@@ -11,6 +11,7 @@
 #include <millrace/coordination.h>
 #include <millrace/environment.h>
 #include <millrace/observe.h>
+#include <millrace/peer_records.h>
 #include <millrace/transport.h>
 
 #include "kernel/daemon/operations.h"
@@ -64,6 +65,7 @@ class Engine {
   void make_streams();
   Task<> listen();
   Result<std::optional<NamedExtension>> find_peer_link() const;
+  RecordLink* record_link_of(std::string_view instance) const;
   Result<> connect_peers();
   void log_plugins(std::string_view kind) const;
   void tell_plugins();

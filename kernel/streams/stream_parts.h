@@ -8,6 +8,8 @@
 #include <millrace/coordination.h>
 #include <millrace/environment.h>
 #include <millrace/observe.h>
+#include <millrace/peer_records.h>
+#include <millrace/peers.h>
 #include <millrace/shard.h>
 
 #include "kernel/broker/broker.h"
@@ -16,6 +18,13 @@
 #include "kernel/host/plugin_files.h"
 
 namespace millrace::kernel {
+
+/// How other brokers are reached: where they listen under `listener`. None: a cluster of one.
+struct StreamLinks {
+  PeerLink* peers = nullptr;
+  RecordLink* records = nullptr;
+  std::string listener;
+};
 
 struct StreamParts {
   Environment& environment;
@@ -30,6 +39,8 @@ struct StreamParts {
   std::string data;  ///< the data directory: private copies of plugin files are in it
   /// Held while a stream makes its topics.  [the first data shard]
   std::shared_ptr<Mutex> making_topics = std::make_shared<Mutex>();
+  /// Known before streams open.
+  std::shared_ptr<StreamLinks> links = std::make_shared<StreamLinks>();
 };
 
 }  // namespace millrace::kernel

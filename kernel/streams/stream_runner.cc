@@ -12,6 +12,8 @@ namespace {
 
 constexpr Duration look_interval = std::chrono::seconds(1);
 constexpr Duration retry_after = std::chrono::seconds(1);
+constexpr Duration others_stop_max = std::chrono::seconds(10);
+constexpr Duration remove_again_after = std::chrono::milliseconds(100);
 // To start plugins and make operators, beside what the stream allows for a record.
 const Duration setup_limit = std::chrono::seconds(30);
 
@@ -107,7 +109,15 @@ Task<> StreamRunner::remove_state() {
   MR_CO_TRY(const auto turn, co_await parts_.making_topics->lock());
   MR_CO_CHECK(co_await changelog_.keep(false));
   open_session();
-  co_return co_await changelog_.remove(*session_);
+  // Other brokers stop their tasks too, as soon as they hear of it.
+  const auto& cluster = parts_.partitions.here().cluster();
+  const bool alone = !cluster || cluster->brokers.size() < 2;
+  const auto until = shard_.now() + others_stop_max;
+  while (true) {
+    auto removed = co_await changelog_.remove(*session_);
+    if (removed || alone || shard_.now() > until) co_return removed;
+    MR_CO_CHECK(co_await sleep(remove_again_after));
+  }
 }
 
 void StreamRunner::open_session() {
@@ -281,6 +291,16 @@ void StreamRunner::start_tasks() {
   for (auto task = tasks_.lower_bound(most); task != tasks_.end(); ++task) stop_task(*task->second);
   bool all = true;
   for (std::int32_t partition = 0; partition < most; ++partition) {
+    if (!leads(partition)) {
+      const auto seated = tasks_.find(partition);
+      if (seated == tasks_.end()) continue;
+      if (seated->second->running) {
+        stop_task(*seated->second);
+      } else {
+        tasks_.erase(seated);
+      }
+      continue;
+    }
     std::vector<StreamSource> sources;
     for (const auto& name : spec().sources) {
       const auto& source = sources_.find(name)->second;
@@ -301,6 +321,15 @@ void StreamRunner::start_tasks() {
   }
   state_ = State::running;
   if (all) reason_.clear();
+}
+
+// What is not known yet is tried.
+bool StreamRunner::leads(std::int32_t partition) const {
+  const auto& cluster = parts_.partitions.here().cluster();
+  const auto* topic = cluster ? cluster->find(std::string_view(changelog_.topic())) : nullptr;
+  const auto at = static_cast<std::size_t>(partition);
+  if (!topic || at >= topic->partitions.size()) return true;
+  return topic->partitions[at].leader == parts_.broker.config().id;
 }
 
 void StreamRunner::stop_tasks() {
@@ -366,9 +395,14 @@ void StreamRunner::ended(std::int32_t partition, const TaskEnd& end) {
   if (end.kind == TaskEnd::Kind::retry && wanted_) {
     seat.again_at = shard_.now() + retry_after;
     recount_ = true;  // one of its topics may be gone
-    reason_ = to_string(end.failure);
-    log_.warning("a task of the stream could not go on; it is tried again",
-                 {{"partition", partition}, {"reason", reason_}});
+    if (leads(partition)) {
+      reason_ = to_string(end.failure);
+      log_.warning("a task of the stream could not go on; it is tried again",
+                   {{"partition", partition}, {"reason", reason_}});
+    } else {
+      log_.info("a task of the stream goes on at another broker",
+                {{"partition", partition}, {"reason", to_string(end.failure)}});
+    }
   }
   nudged_ = true;
   changed_.notify_all();

@@ -68,6 +68,8 @@ class StreamRunner {
   static std::int32_t most_partitions(const Topics& topics);
   Task<> make_run();
   void start_tasks();
+  /// Whether the task of this number runs on this broker: where its changelog is led.
+  bool leads(std::int32_t partition) const;
   void stop_tasks();
   void stop_task(TaskSeat& seat);
   void start_task(std::int32_t partition, std::vector<StreamSource> sources);

@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view of_admin = "admin";
 
 const Duration load_limit = std::chrono::seconds(30);
+constexpr Duration follow_again_after = std::chrono::seconds(1);
 
 // All that is wrong in one.
 Result<> verdict(const std::vector<Error>& wrong) {
@@ -52,10 +53,16 @@ Task<> StreamService::try_configured() {
 Task<> StreamService::open() {
   MR_CO_TRY(auto stored, co_await store_.read());
   auto make = [this, stored = std::move(stored)] { return start_all(stored); };
-  co_return co_await run_on(home(), std::move(make));
+  MR_CO_CHECK(co_await run_on(home(), std::move(make)));
+  for (const auto prefix : {StreamStore::specs_prefix, StreamStore::stopped_prefix}) {
+    spawn(parts_.environment.control(), follow(std::string(prefix)), "streams", &scope_);
+  }
+  co_return {};
 }
 
 Task<> StreamService::close() {
+  scope_.cancel();
+  MR_CO_CHECK(co_await following_.close());
   auto make = [this] { return close_all(); };
   co_return co_await run_on(home(), std::move(make));
 }
@@ -84,6 +91,66 @@ Task<> StreamService::start_all(StoredStreams stored) {
     MR_CO_CHECK(co_await start_stored(std::move(spec), stopped));
   }
   open_ = true;
+  co_return {};
+}
+
+// What another broker was told counts here too.
+Task<> StreamService::follow(std::string prefix) {
+  MR_CO_TRY(const auto pass, following_.enter());
+  Seen seen;
+  CancelScope whole;  // what has begun is brought to its end
+  while (true) {
+    auto changed = co_await parts_.coordination.next_change(prefix, seen);
+    if (changed) {
+      auto make = [this] { return follow_stored(); };
+      auto following = run_on(home(), std::move(make)).within(whole);
+      const auto followed = co_await std::move(following);
+      seen = followed ? *changed : Seen{};
+      if (followed) continue;
+    }
+    if (!changed && changed.error().code == Errc::closed) co_return {};
+    MR_CO_CHECK(co_await sleep(follow_again_after));
+  }
+}
+
+Task<> StreamService::follow_stored() {
+  MR_CO_TRY(const auto held, co_await changes_.lock());
+  if (!open_) co_return {};
+  auto read = [this] { return store_.read(); };
+  MR_CO_TRY(auto stored, co_await on_control(std::move(read)));
+  std::vector<std::string> gone;
+  for (const auto& [name, runner] : streams_) {
+    if (runner->declared_in() != of_admin) continue;
+    if (std::ranges::find(stored.specs, name, &StreamSpec::name) == stored.specs.end()) {
+      gone.push_back(name);
+    }
+  }
+  for (const auto& name : gone) {
+    log_.info("the stream was removed at another broker", {{"stream", name}});
+    MR_CO_CHECK(co_await streams_.find(name)->second->close());
+    streams_.erase(name);
+  }
+  MR_CO_CHECK(co_await follow_stopped(stored));
+  for (auto& spec : stored.specs) {
+    if (streams_.contains(spec.name)) continue;
+    log_.info("the stream was declared at another broker", {{"stream", spec.name}});
+    const bool stopped = stored.stopped.contains(spec.name);
+    MR_CO_CHECK(co_await start_stored(std::move(spec), stopped));
+  }
+  co_return {};
+}
+
+// One that has failed here stays so until it is started here.
+Task<> StreamService::follow_stopped(const StoredStreams& stored) {
+  for (const auto& [name, runner] : streams_) {
+    const bool stopped = stored.stopped.contains(name);
+    if (stopped == runner->is_stopped() || !runner->is_planned()) continue;
+    if (stopped) {
+      MR_CO_CHECK(co_await runner->stop());
+    } else {
+      runner->start();
+    }
+  }
   co_return {};
 }
 

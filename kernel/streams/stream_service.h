@@ -25,7 +25,10 @@ class StreamService final : public Streams {
   /// Makes one operator of each step of the configuration's streams: options that only the
   /// operators can judge are wrong before anything is started.  [control thread]
   Task<> try_configured();
-  /// Reads what is stored, and starts what is not stopped. The broker serves.  [control thread]
+  /// Other brokers are reached so. Before open().  [control thread]
+  void connect(StreamLinks links) { *parts_.links = std::move(links); }
+  /// Reads what is stored, and starts what is not stopped; follows what other brokers change of it
+  /// from then on. The broker serves.  [control thread]
   Task<> open();
   /// Every stream commits what it has begun.  [control thread]
   Task<> close();
@@ -45,6 +48,9 @@ class StreamService final : public Streams {
   Task<> start_all(StoredStreams stored);
   Task<> start_stored(StreamSpec spec, bool stopped);
   Task<> close_all();
+  /// As is stored by now.
+  Task<> follow_stored();
+  Task<> follow_stopped(const StoredStreams& stored);
   Task<std::vector<StreamFact>> list_here();
   Task<StreamFact> describe_here(std::string name);
   Task<> create_here(StreamSpec spec);
@@ -61,6 +67,7 @@ class StreamService final : public Streams {
   auto on_control(F make) {
     return run_on(parts_.environment.control(), std::move(make));
   }
+  Task<> follow(std::string prefix);  // [control thread]
   Shard& home() noexcept { return *parts_.environment.shards().front(); }
 
   StreamParts parts_;
@@ -69,6 +76,8 @@ class StreamService final : public Streams {
   Log log_;
   Mutex changes_;  // one at a time
   bool open_ = false;
+  Gate following_;  // [control thread], and below
+  CancelScope scope_;
   std::map<std::string, std::unique_ptr<StreamRunner>, std::less<>> streams_;
 };
 

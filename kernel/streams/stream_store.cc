@@ -10,8 +10,8 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view streams = "/millrace/streams";
-constexpr std::string_view stopped_streams = "/millrace/stopped_streams";
+constexpr auto streams = StreamStore::specs_prefix;
+constexpr auto stopped_streams = StreamStore::stopped_prefix;
 
 std::string key_of(std::string_view folder, std::string_view name) {
   return concat(folder, "/", name);
@@ -149,8 +149,10 @@ Task<StoredStreams> StreamStore::read() {
   StoredStreams stored;
   MR_CO_TRY(const auto names, co_await coordination_.list(std::string(streams)));
   for (const auto& name : names) {
-    MR_CO_TRY(const auto found, co_await coordination_.get(key_of(streams, name)));
-    MR_CO_TRY(auto spec, decode_stream(name, found.value));
+    const auto found = co_await coordination_.get(key_of(streams, name));
+    if (!found && found.error().code == Errc::not_found) continue;  // it goes just now
+    if (!found) co_return found.error();
+    MR_CO_TRY(auto spec, decode_stream(name, found->value));
     stored.specs.push_back(std::move(spec));
   }
   MR_CO_TRY(auto stopped, co_await coordination_.list(std::string(stopped_streams)));

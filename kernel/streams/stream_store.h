@@ -7,6 +7,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <millrace/coordination.h>
@@ -25,6 +26,9 @@ Result<StreamSpec> decode_stream(std::string_view name, std::string_view text);
 /// [control thread]
 class StreamStore {
  public:
+  static constexpr std::string_view specs_prefix = "/millrace/streams";
+  static constexpr std::string_view stopped_prefix = "/millrace/stopped_streams";
+
   explicit StreamStore(Coordination& coordination) : coordination_(coordination) {}
 
   Task<StoredStreams> read();

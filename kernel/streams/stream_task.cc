@@ -21,6 +21,14 @@ constexpr Duration stop_limit = std::chrono::milliseconds(1500);
 // A changelog of so many bytes is read again in no time.
 constexpr std::uint64_t snapshot_bytes_min = 32UL << 20;
 constexpr std::uint64_t last_snapshot_bytes_min = 4UL << 20;
+// Another broker leads a source by now, and is not found yet.
+constexpr Duration read_again_after = std::chrono::milliseconds(200);
+// How long a snapshot waits for all replicas of what it holds.
+constexpr Duration settle_max = std::chrono::seconds(5);
+
+bool has_moved(ErrorCode error) {
+  return error == ErrorCode::not_leader_or_follower || error == ErrorCode::leader_not_available;
+}
 
 std::uint64_t bytes_of(const TurnInput& input) {
   std::uint64_t bytes = 0;
@@ -111,7 +119,13 @@ Task<> StreamTask::run_turns() {
   co_return {};
 }
 
+Result<> StreamTask::check_led() const {
+  if (is_led()) return {};
+  return Error{Errc::fenced, concat(to_string(changelog_->id()), " is led by another broker")};
+}
+
 Task<> StreamTask::turn() {
+  MR_CO_CHECK(check_led());
   MR_CO_TRY(auto input, co_await read());
   if (!input) co_return {};
   // Back-pressure: as a connection's, its memory is a share of the broker's.
@@ -188,23 +202,25 @@ Task<std::optional<TurnInput>> StreamTask::read() {
                                 .log_start = {},
                                 .bytes_max = source_bytes_max});
   }
-  auto call = parts_.broker.fetch(*session_, std::move(request));
-  MR_CO_CHECK(co_await std::move(call.dispatched));
-  auto wait = [](Pending<FetchAnswer> done) -> Task<FetchAnswer> {
-    co_return co_await std::move(done);
-  };
-  auto answer = co_await interruptible(wait(std::move(call.done)));
+  auto fetching = access_->fetch(std::move(request));
+  auto answer = co_await interruptible(std::move(fetching));
   if (!answer) {
     if (interrupted()) co_return std::nullopt;
     co_return answer.error();
   }
   TurnInput input{.sources = {}, .now = parts_.environment.clock().wall()};
+  bool moved = false;
   for (auto& topic : answer->topics) {
     const auto source = std::ranges::find(sources_, topic.topic.id, &StreamSource::id);
     if (source == sources_.end()) continue;
     for (auto& fetched : topic.partitions) {
+      moved = moved || has_moved(fetched.error);
       MR_CO_CHECK(co_await take(fetched, *source, input));
     }
+  }
+  if (moved) {
+    const auto slept = co_await interruptible(sleep(read_again_after));
+    if (!slept && !interrupted()) co_return slept.error();
   }
   if (input.sources.empty()) co_return std::nullopt;
   co_return std::move(input);
@@ -213,6 +229,7 @@ Task<std::optional<TurnInput>> StreamTask::read() {
 Task<bool> StreamTask::take(PartitionFetched& fetched, const StreamSource& source,
                             TurnInput& input) {
   const auto& topic = source.topic;
+  if (has_moved(fetched.error)) co_return false;
   if (fetched.error == ErrorCode::offset_out_of_range) {
     MR_CO_CHECK(co_await reset_position(source));
     co_return false;
@@ -268,7 +285,11 @@ Task<> StreamTask::apply_replacements() {
   co_return {};
 }
 
+// Of what stays: what is not on all replicas yet may be taken back by another leader.
 Task<> StreamTask::keep_snapshot() {
+  auto settling = with_deadline(changelog_->reached(committed_), settle_max);
+  const auto settled = co_await std::move(settling);
+  if (!settled) co_return {};  // another time
   auto work = [state = state_, at = committed_]() -> Result<Buffer> { return state->snapshot(at); };
   auto making = on_worker(parts_.environment.workers(), std::move(work));
   MR_CO_TRY(auto snapshot, co_await std::move(making));

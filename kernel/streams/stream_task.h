@@ -19,6 +19,7 @@
 
 #include "kernel/partition/partition.h"
 #include "kernel/streams/operator_plugin.h"
+#include "kernel/streams/stream_access.h"
 #include "kernel/streams/stream_parts.h"
 #include "kernel/streams/stream_turn.h"
 
@@ -124,6 +125,9 @@ class StreamTask {
   Task<std::optional<TurnInput>> read();
   Task<bool> take(PartitionFetched& fetched, const StreamSource& source, TurnInput& input);
   Task<> reset_position(const StreamSource& source);
+  /// Another broker leads the changelog by now, and has a task of its own.
+  bool is_led() const noexcept { return changelog_->leading(); }
+  Result<> check_led() const;
   Task<> apply_replacements();
   Task<> keep_snapshot();
   Task<> release_state();
@@ -162,7 +166,7 @@ class StreamTask {
   std::optional<FailedRecord> skip_;
   Log log_;
   Shard& shard_;
-  std::unique_ptr<Session> session_;
+  std::unique_ptr<StreamAccess> access_;
   std::shared_ptr<Partition> changelog_;
   std::shared_ptr<TurnState> state_;      // while a turn runs it is the worker's
   Duration limit_;                        // of a turn; shorter once it is asked to stop

@@ -40,15 +40,13 @@ auto within_memory(F body) noexcept -> decltype(body()) {
 }  // namespace
 
 Task<> StreamTask::prepare() {
-  session_ = parts_.broker.open_session({.client_id = concat("stream-", run_->spec.name),
-                                         .software = {},
-                                         .peer = {},
-                                         .listener = {}});
+  access_ = std::make_unique<StreamAccess>(parts_, run_->spec.name);
   const auto topic = changelog_of(run_->spec.name);
   changelog_ = parts_.partitions.here().find(topic, partition_);
   if (!changelog_) {
     co_return Error{Errc::not_found, concat(topic, "-", partition_, " is not open here")};
   }
+  MR_CO_CHECK(check_led());
   co_return co_await make_state();
 }
 
@@ -78,7 +76,7 @@ Task<> StreamTask::make_state() {
     co_return Error{Errc::internal, "an operator could not be made"};
   }
   state_ = *std::move(made);
-  auto asking = parts_.broker.init_producer_id(*session_, {});
+  auto asking = parts_.broker.init_producer_id(access_->session(), {});
   MR_CO_TRY(const auto producer, co_await std::move(asking));
   if (producer.error != ErrorCode::none) {
     co_return Error{Errc::io, concat("no producer id: ", name_of(producer.error))};
@@ -204,14 +202,11 @@ Task<> StreamTask::find_ends() {
 }
 
 Task<Offset> StreamTask::find_offset(std::string topic, OffsetSpec spec) {
-  ListOffsetsRequest request{.isolation = Isolation::read_committed, .topics = {}};
-  auto& asked = request.topics.emplace_back(TopicOffsetQuery{topic, {}});
-  asked.partitions.push_back({.partition = partition_,
-                              .current_leader_epoch = {},
-                              .timestamp = static_cast<std::int64_t>(spec)});
-  auto asking = parts_.broker.list_offsets(*session_, std::move(request));
-  MR_CO_TRY(const auto answer, co_await std::move(asking));
-  const auto& found = answer.topics.at(0).partitions.at(0);
+  PartitionOffsetQuery query{.partition = partition_,
+                             .current_leader_epoch = {},
+                             .timestamp = static_cast<std::int64_t>(spec)};
+  auto asking = access_->list_offset(topic, query);
+  MR_CO_TRY(const auto found, co_await std::move(asking));
   if (found.error != ErrorCode::none) {
     co_return Error{Errc::io,
                     concat("no offset of ", topic, "-", partition_, ": ", name_of(found.error))};

@@ -23,6 +23,7 @@ bool is_passing(ErrorCode error) {
     case ErrorCode::not_leader_or_follower:
     case ErrorCode::leader_not_available:
     case ErrorCode::unknown_topic_or_partition:
+    case ErrorCode::unknown_topic_id:
     case ErrorCode::request_timed_out:
     case ErrorCode::kafka_storage_error:
     case ErrorCode::not_enough_replicas:
@@ -73,9 +74,8 @@ Task<> StreamTask::write(std::vector<StreamOutput> outputs) {
 Task<> StreamTask::write_all(Batches batches) {
   bool told = false;
   while (true) {
-    auto call = parts_.broker.produce(*session_, request_of(batches));
-    MR_CO_CHECK(co_await std::move(call.dispatched));
-    MR_CO_TRY(const auto answer, co_await std::move(call.done));
+    auto producing = access_->produce(request_of(batches));
+    MR_CO_TRY(const auto answer, co_await std::move(producing));
     Batches again;
     std::set<std::string> missing;
     std::string reason;
@@ -100,6 +100,7 @@ Task<> StreamTask::write_all(Batches batches) {
       co_return {};
     }
     if (stopping_) co_return Error{Errc::closed, std::move(reason)};
+    MR_CO_CHECK(check_led());
     if (!std::exchange(told, true)) {
       log_.warning("outputs of a stream cannot be written; they are tried until they can",
                    {{"partition", partition_}, {"reason", reason}});
@@ -141,14 +142,14 @@ Task<> StreamTask::commit(Buffer changelog) {
 Task<> StreamTask::make_again(std::string topic) {
   MetadataRequest request{.topics = std::vector<TopicName>{{std::move(topic), {}}},
                           .auto_create = true};
-  auto asking = parts_.broker.metadata(*session_, std::move(request));
+  auto asking = parts_.broker.metadata(access_->session(), std::move(request));
   MR_CO_CHECK(co_await std::move(asking));
   co_return {};
 }
 
 Task<> StreamTask::learn(std::string topic) {
   MetadataRequest request{.topics = std::vector<TopicName>{{topic, {}}}, .auto_create = true};
-  auto asking = parts_.broker.metadata(*session_, std::move(request));
+  auto asking = parts_.broker.metadata(access_->session(), std::move(request));
   MR_CO_TRY(const auto answer, co_await std::move(asking));
   const auto& known = answer.topics.at(0);
   const auto partitions =

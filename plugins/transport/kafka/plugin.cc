@@ -7,6 +7,7 @@
 
 #include "lost_brokers.h"
 #include "peer_link.h"
+#include "record_link.h"
 #include "server.h"
 #include "settings.h"
 
@@ -18,16 +19,20 @@ class KafkaTransportPlugin final : public Plugin {
   Result<> start(Registrar& registrar, Host& host) override {
     MR_TRY(auto settings, read_settings(host.options()));
     peers_.emplace(host.environment().network(), &lost_);
+    records_.emplace(host.environment().network());
     return registrar.add(std::make_unique<Server>(host, std::move(settings), &lost_));
   }
   void* extension(std::string_view id) noexcept override {
-    if (id != PeerLink::extension_id || !peers_) return nullptr;
-    return static_cast<PeerLink*>(&*peers_);
+    if (id == PeerLink::extension_id && peers_) return static_cast<PeerLink*>(&*peers_);
+    if (id == RecordLink::extension_id && records_) return static_cast<RecordLink*>(&*records_);
+    return nullptr;
   }
 
  private:
   LostBrokers lost_;
-  std::optional<KafkaPeerLink> peers_;  // once started
+  // Once started.
+  std::optional<KafkaPeerLink> peers_;
+  std::optional<KafkaRecordLink> records_;
 };
 
 }  // namespace
