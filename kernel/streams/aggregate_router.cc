@@ -118,7 +118,8 @@ Result<> AggregateRouter::add(AggregateFactory& factory, AggregateOrigin origin)
   if (const auto bad = check_topic_name(declaration.topic)) {
     return refuse(Errc::invalid_argument, bad->message);
   }
-  if (declaration.partitions < 1 || declaration.replication_factor < 1) {
+  if (declaration.partitions < 1 || declaration.replication_factor == 0 ||
+      declaration.replication_factor < -1) {
     return refuse(Errc::invalid_argument, "its topic needs one partition and one replica at least");
   }
   for (const auto& other : declared_) {
@@ -150,9 +151,7 @@ Result<> AggregateRouter::add(AggregateFactory& factory, AggregateOrigin origin)
   NewTopic topic;
   topic.name = beside ? family : declaration.topic;
   topic.partitions = declaration.partitions;
-  // One is what a declaration says that says nothing: as many as the broker's topics have.
-  topic.replication_factor =
-      declaration.replication_factor == 1 ? -1 : declaration.replication_factor;
+  topic.replication_factor = declaration.replication_factor;
   for (const auto& [name, value] : declaration.settings) topic.configs.emplace_back(name, value);
   broker_.own_topic(std::move(topic));
   declared_.push_back(std::make_unique<DeclaredAggregate>(

@@ -251,7 +251,7 @@ struct AggregateDeclaration {
   /// theirs, and partitions and replicas are theirs.
   std::string topic;
   std::int32_t partitions = 1;
-  std::int16_t replication_factor = 1;
+  std::int16_t replication_factor = -1;  ///< -1: as many as topics have by the broker's default
   /// Of the topic: {"cleanup.policy", "compact"}. "compression.type" is that of the events.
   std::map<std::string, std::string> settings;
   Placement placement = Placement::own_log;
