@@ -149,6 +149,7 @@ void Coordinator::on(MemberHeartbeat& ask, std::string_view key, ReplyTo to, Tur
 // ---- offsets ----
 
 void Coordinator::on(OffsetCommitRequest& ask, std::string_view key, ReplyTo to, Turn& turn) {
+  if (ask.group != key) ask.group = key;  // it was no UTF-8
   turn.answer(to, commit_offsets(find(key), ask, topics_, turn));
 }
 
@@ -220,6 +221,7 @@ Result<std::unique_ptr<Message>> Coordinator::query(std::string_view /*key*/,
     };
     if (is_wanted(listed, filter)) out.groups.push_back(std::move(listed));
   }
+  std::ranges::sort(out.groups, {}, &GroupListed::group);
   return std::make_unique<Reply<GroupsListed>>(std::move(out));
 }
 
