@@ -116,7 +116,8 @@ Task<> StreamService::follow(std::string prefix) {
 Task<> StreamService::follow_stored() {
   MR_CO_TRY(const auto held, co_await changes_.lock());
   if (!open_) co_return {};
-  auto read = [this] { return store_.read(); };
+  // A coordination that is away may not answer for long: close() does not wait for it.
+  auto read = [this] { return store_.read().within(scope_); };
   MR_CO_TRY(auto stored, co_await on_control(std::move(read)));
   std::vector<std::string> gone;
   for (const auto& [name, runner] : streams_) {
