@@ -3,9 +3,7 @@
 namespace millrace::kernel {
 
 Address ClusterPeers::address_of(const BrokerState& broker) const {
-  auto found = broker.endpoints.find(listener_);
-  if (found == broker.endpoints.end()) found = broker.endpoints.begin();
-  return found == broker.endpoints.end() ? Address{} : found->second;
+  return kernel::address_of(broker, listener_);
 }
 
 Task<std::shared_ptr<Peer>> ClusterPeers::peer(Key key, Address address) {

@@ -25,10 +25,9 @@ TopicInfo describe(const ClusterState& cluster, const TopicState& topic) {
 constexpr Duration gone_named_for = std::chrono::seconds(3);
 
 std::optional<BrokerInfo> describe(const BrokerState& broker, const std::string& listener) {
-  auto endpoint = broker.endpoints.find(listener);
-  if (endpoint == broker.endpoints.end()) endpoint = broker.endpoints.begin();
-  if (endpoint == broker.endpoints.end()) return std::nullopt;
-  return BrokerInfo{broker.id, endpoint->second, broker.rack};
+  auto address = address_of(broker, listener);
+  if (address.host.empty()) return std::nullopt;
+  return BrokerInfo{broker.id, std::move(address), broker.rack};
 }
 
 // Whoever has a replica of what was asked for stays named for a moment when it is gone. librdkafka

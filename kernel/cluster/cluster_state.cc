@@ -9,6 +9,12 @@ bool is_internal_topic(std::string_view name) noexcept {
          name == "__share_group_state";
 }
 
+Address address_of(const BrokerState& broker, std::string_view listener) {
+  auto found = broker.endpoints.find(listener);
+  if (found == broker.endpoints.end()) found = broker.endpoints.begin();
+  return found == broker.endpoints.end() ? Address{} : found->second;
+}
+
 namespace {
 
 constexpr std::string_view of_group = "group ";

@@ -49,6 +49,9 @@ struct BrokerState {
   std::string rack{};
   std::map<std::string, Address, std::less<>> endpoints{};  ///< by listener
 };
+/// Where it is reached through that listener, or another one where it has none of that name; an
+/// empty host where it tells no address.
+Address address_of(const BrokerState& broker, std::string_view listener);
 
 /// A broker that is not there any more.
 struct GoneBroker {

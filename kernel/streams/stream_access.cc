@@ -80,10 +80,7 @@ Address StreamAccess::address_of(BrokerId broker) const {
   if (!known) return {};
   const auto found = known->brokers.find(broker);
   if (found == known->brokers.end()) return {};
-  const auto& endpoints = found->second.endpoints;
-  auto endpoint = endpoints.find(parts_.links->listener);
-  if (endpoint == endpoints.end()) endpoint = endpoints.begin();
-  return endpoint == endpoints.end() ? Address{} : endpoint->second;
+  return kernel::address_of(found->second, parts_.links->listener);
 }
 
 template <class Link, class P>
