@@ -264,11 +264,15 @@ class KafkaPeer final : public Peer {
 
 }  // namespace
 
-Task<std::unique_ptr<Peer>> KafkaPeerLink::connect(Address address) {
+Task<std::unique_ptr<kafka::Client>> connect_as_broker(Network& network, Address address) {
   kafka::ClientOptions options;
   options.client_id = peer_software;
   options.software = peer_software;
-  auto connecting = kafka::Client::connect(network_, address, std::move(options));
+  return kafka::Client::connect(network, std::move(address), std::move(options));
+}
+
+Task<std::unique_ptr<Peer>> KafkaPeerLink::connect(Address address) {
+  auto connecting = connect_as_broker(network_, address);
   auto client = co_await std::move(connecting);
   const bool given_up = !client && client.error().code == Errc::cancelled;
   if (lost_ && !given_up) {

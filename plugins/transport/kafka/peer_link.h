@@ -7,9 +7,16 @@
 #include <millrace/environment.h>
 #include <millrace/peers.h>
 
+namespace millrace::kafka {
+class Client;
+}
+
 namespace millrace::kafka_transport {
 
 class LostBrokers;
+
+/// A connection to another broker of the cluster, as one.
+Task<std::unique_ptr<kafka::Client>> connect_as_broker(Network& network, Address address);
 
 /// What a peer calls itself in ApiVersions; it alone is told of private APIs, so that brokers of
 /// two releases find a version that both speak.

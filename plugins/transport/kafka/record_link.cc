@@ -111,10 +111,7 @@ class KafkaRecordPeer final : public RecordPeer {
 }  // namespace
 
 Task<std::unique_ptr<RecordPeer>> KafkaRecordLink::connect(Address address) {
-  kafka::ClientOptions options;
-  options.client_id = peer_software;
-  options.software = peer_software;
-  auto connecting = kafka::Client::connect(network_, std::move(address), std::move(options));
+  auto connecting = connect_as_broker(network_, std::move(address));
   MR_CO_TRY(auto client, co_await std::move(connecting));
   co_return std::make_unique<KafkaRecordPeer>(std::move(client));
 }
