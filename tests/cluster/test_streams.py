@@ -24,6 +24,12 @@ BURST = 200
 BURST_PAUSE_SECONDS = 0.05
 CHANGELOG = "__stream_count_changelog"
 MOVED_SECONDS_MAX = 90
+COUNT = {
+    "name": "count",
+    "sources": ["words"],
+    "sink": "counts",
+    "steps": [{"operator": "words", "options": {}}],
+}
 EXAMPLES = PREFIX / "tests" / "plugins" / "examples"
 """operators/bank.so: that of sdk/examples."""
 ACCOUNTS = ["ann", "bob", "cyd"]
@@ -154,18 +160,17 @@ def kill_task(cluster: Cluster, streams: ClusterStreams, partition: int) -> int:
     return leader
 
 
-def test_counts_are_exact_when_brokers_of_their_tasks_are_killed(make_cluster):
+def counting(make_cluster) -> tuple[Cluster, ClusterStreams]:
+    """Three brokers that can run COUNT."""
     cluster = make_cluster(settings={"plugins.path": f'["{STEPS}"]'})
     make_topic(cluster, "words", 1)
     make_topic(cluster, "counts", 2)
-    streams = ClusterStreams(cluster, "count")
-    spec = {
-        "name": "count",
-        "sources": ["words"],
-        "sink": "counts",
-        "steps": [{"operator": "words", "options": {}}],
-    }
-    answer = streams.ask(3, "POST", "/admin/streams", spec)
+    return cluster, ClusterStreams(cluster, "count")
+
+
+def test_counts_are_exact_when_brokers_of_their_tasks_are_killed(make_cluster):
+    cluster, streams = counting(make_cluster)
+    answer = streams.ask(3, "POST", "/admin/streams", COUNT)
     assert answer.status == 201, answer
     until(lambda: len(streams.tasks()) == PARTITIONS, MOVED_SECONDS_MAX, "all tasks")
     for partition, (id, _) in streams.tasks().items():
@@ -189,17 +194,8 @@ def test_counts_are_exact_when_brokers_of_their_tasks_are_killed(make_cluster):
 
 def test_a_stream_is_the_same_at_every_broker(make_cluster):
     """Declared, stopped and started at one of them each."""
-    cluster = make_cluster(settings={"plugins.path": f'["{STEPS}"]'})
-    make_topic(cluster, "words", 1)
-    make_topic(cluster, "counts", 2)
-    streams = ClusterStreams(cluster, "count")
-    spec = {
-        "name": "count",
-        "sources": ["words"],
-        "sink": "counts",
-        "steps": [{"operator": "words", "options": {}}],
-    }
-    assert streams.ask(1, "POST", "/admin/streams", spec).status == 201
+    cluster, streams = counting(make_cluster)
+    assert streams.ask(1, "POST", "/admin/streams", COUNT).status == 201
 
     def is_everywhere(state: str) -> bool:
         facts = streams.facts()
