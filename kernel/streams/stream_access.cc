@@ -52,6 +52,23 @@ FetchRequest head_of(const FetchRequest& request) {
           .forgotten = {}};
 }
 
+/// Waits for all, also after a failure: they use what is their caller's.
+template <class Answer>
+Task<Answer> joined(std::vector<Pending<Answer>> asked) {
+  Answer answer;
+  Result<> failure;
+  for (auto& one : asked) {
+    auto part = co_await one;
+    if (!part) {
+      if (failure) failure = std::move(part).error();
+      continue;
+    }
+    for (auto& topic : part->topics) answer.topics.push_back(std::move(topic));
+  }
+  MR_CO_CHECK(std::move(failure));
+  co_return std::move(answer);
+}
+
 bool of_connection(const Error& error) { return error.code != Errc::cancelled; }
 
 }  // namespace
@@ -121,18 +138,8 @@ Task<FetchAnswer> StreamAccess::fetch(FetchRequest request) {
     part.wait_max = std::min(part.wait_max, shared_wait_max);
     asked.push_back(millrace::start(shard, fetch_at(broker, std::move(part)), scope));
   }
-  FetchAnswer answer;
-  Result<> failure;
-  for (auto& one : asked) {
-    auto part = co_await one;  // all of them: they use what is ours
-    if (!part) {
-      if (failure) failure = std::move(part).error();
-      continue;
-    }
-    for (auto& topic : part->topics) answer.topics.push_back(std::move(topic));
-  }
-  MR_CO_CHECK(std::move(failure));
-  co_return std::move(answer);
+  auto joining = joined(std::move(asked));
+  co_return co_await std::move(joining);
 }
 
 Task<FetchAnswer> StreamAccess::fetch_at(BrokerId broker, FetchRequest request) {
@@ -183,18 +190,8 @@ Task<ProduceAnswer> StreamAccess::produce(ProduceRequest request) {
     part.timeout = request.timeout;
     asked.push_back(millrace::start(shard, produce_at(broker, std::move(part)), scope));
   }
-  ProduceAnswer answer;
-  Result<> failure;
-  for (auto& one : asked) {
-    auto part = co_await one;
-    if (!part) {
-      if (failure) failure = std::move(part).error();
-      continue;
-    }
-    for (auto& topic : part->topics) answer.topics.push_back(std::move(topic));
-  }
-  MR_CO_CHECK(std::move(failure));
-  co_return std::move(answer);
+  auto joining = joined(std::move(asked));
+  co_return co_await std::move(joining);
 }
 
 Task<ProduceAnswer> StreamAccess::produce_at(BrokerId broker, ProduceRequest request) {
