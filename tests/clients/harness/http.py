@@ -20,6 +20,13 @@ class Answer:
         assert self.fields["content-type"] == "application/json", self.fields
         return json.loads(self.text)
 
+    def is_of_a_start(self) -> bool:
+        """As any path says it while the broker starts, or as /healthz does."""
+        if self.status != 503:
+            return False
+        said = self.json()
+        return "starting" in (said.get("error"), said.get("status"))
+
 
 class Http:
     def __init__(self, address: str):
@@ -31,8 +38,7 @@ class Http:
         deadline = time.monotonic() + DEADLINE_SECONDS
         while True:
             answer = self._ask_once(method, path, body, fields)
-            starting = answer.status == 503 and '"error":"starting"' in answer.text
-            if not starting or time.monotonic() > deadline:
+            if not answer.is_of_a_start() or time.monotonic() > deadline:
                 return answer
 
     def _ask_once(self, method: str, path: str, body: object, fields: dict[str, str]) -> Answer:
