@@ -79,12 +79,20 @@ std::string_view padded_name(LogLevel level) {
   return "ERROR";
 }
 
-}  // namespace
+// Those of syslog, as sd-daemon(3) has them.
+std::string_view journal_prefix(LogLevel level) {
+  switch (level) {
+    case LogLevel::trace:
+    case LogLevel::debug: return "<7>";
+    case LogLevel::info: return "<6>";
+    case LogLevel::warning: return "<4>";
+    case LogLevel::error: break;
+  }
+  return "<3>";
+}
 
-std::string text_line(const LogEvent& event) {
-  std::string line = time_text(event.time);
-  line += ' ';
-  line += padded_name(event.level);
+std::string timeless_line(const LogEvent& event) {
+  std::string line(padded_name(event.level));
   line += ' ';
   line += event.subsystem;
   line += ": ";
@@ -103,6 +111,12 @@ std::string text_line(const LogEvent& event) {
   return line;
 }
 
+}  // namespace
+
+std::string text_line(const LogEvent& event) {
+  return time_text(event.time) + ' ' + timeless_line(event);
+}
+
 std::string json_line(const LogEvent& event) {
   std::string line = "{";
   const auto member = [&line](std::string_view name, std::string_view value) {
@@ -118,6 +132,12 @@ std::string json_line(const LogEvent& event) {
   for (const auto& field : event.fields) member(field.name, field.value);
   line += "}\n";
   return line;
+}
+
+std::string styled_line(LineStyle style, const LogEvent& event) {
+  if (!style.journal) return style.json ? json_line(event) : text_line(event);
+  std::string line(journal_prefix(event.level));
+  return line + (style.json ? json_line(event) : timeless_line(event));
 }
 
 }  // namespace millrace::kernel

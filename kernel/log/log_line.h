@@ -25,4 +25,14 @@ std::string text_line(const LogEvent& event);
 /// {"time":"…","level":"info","subsystem":"…","message":"…","partition":"orders-3"}
 std::string json_line(const LogEvent& event);
 
+/// How lines look where they go.
+struct LineStyle {
+  bool json = false;
+  /// The journal reads them: it takes a level from their front, and keeps the time itself.
+  bool journal = false;
+};
+/// <4>WARN  storage.filelog: recovered partition=orders-3 cut_bytes=112
+/// In the journal a line of text is without its time; an object keeps all it has.
+std::string styled_line(LineStyle style, const LogEvent& event);
+
 }  // namespace millrace::kernel

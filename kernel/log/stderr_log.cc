@@ -1,10 +1,10 @@
 #include "kernel/log/stderr_log.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
-
-#include "kernel/log/log_line.h"
+#include <string>
 
 namespace millrace::kernel {
 
@@ -13,20 +13,25 @@ namespace {
 /// Some thousands of lines, for a reader that is away for a moment.
 constexpr std::size_t waiting_bytes_max = 1 << 20;
 
-std::string line_of(bool json, LogLevel level, std::string_view subsystem, std::string_view message,
-                    std::initializer_list<LogField> fields) {
+std::string line_of(LineStyle style, LogLevel level, std::string_view subsystem,
+                    std::string_view message, std::initializer_list<LogField> fields) {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
   const Timestamp now{std::chrono::duration_cast<std::chrono::milliseconds>(since).count()};
-  const LogEvent event{now, level, subsystem, message, fields};
-  return json ? json_line(event) : text_line(event);
+  return styled_line(style, {now, level, subsystem, message, fields});
 }
 
 }  // namespace
 
-StderrLog::StderrLog(LogLevels levels, std::string_view format)
-    : json_(format == "json"),
-      writer_(STDERR_FILENO, waiting_bytes_max, [json = json_](std::uint64_t lines) {
-        return line_of(json, LogLevel::warning, "log",
+bool is_journal(int descriptor, const char* journal_stream) {
+  struct stat file{};
+  if (!journal_stream || ::fstat(descriptor, &file) != 0) return false;
+  return std::to_string(file.st_dev) + ':' + std::to_string(file.st_ino) == journal_stream;
+}
+
+StderrLog::StderrLog(LogLevels levels, std::string_view format, bool journal)
+    : style_{.json = format == "json", .journal = journal},
+      writer_(STDERR_FILENO, waiting_bytes_max, [style = style_](std::uint64_t lines) {
+        return line_of(style, LogLevel::warning, "log",
                        "lines were dropped here: stderr was not read fast enough",
                        {{"lines", lines}});
       }) {
@@ -54,7 +59,7 @@ bool StderrLog::wants(LogLevel level, std::string_view subsystem) const noexcept
 void StderrLog::write(LogLevel level, std::string_view subsystem, std::string_view message,
                       std::initializer_list<LogField> fields) noexcept {
   try {
-    writer_.push(line_of(json_, level, subsystem, message, fields));
+    writer_.push(line_of(style_, level, subsystem, message, fields));
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory for a line, and
     // nobody left to tell.
   }

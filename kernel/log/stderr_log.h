@@ -12,6 +12,7 @@
 #include <millrace/observe.h>
 
 #include "kernel/log/line_writer.h"
+#include "kernel/log/log_line.h"
 
 namespace millrace::kernel {
 
@@ -22,12 +23,16 @@ struct LogLevels {
   std::map<std::string, LogLevel, std::less<>> of;
 };
 
+/// Whether the journal reads what is written to `descriptor`: `journal_stream` is what systemd has
+/// put into JOURNAL_STREAM, or nullptr. Whoever has redirected it since has another file there.
+bool is_journal(int descriptor, const char* journal_stream);
+
 /// The first kernel code that runs and the last to be destroyed, so it stands on its own: it reads
 /// the clock itself. Nobody who logs waits for the reader of stderr: see LineWriter.  [any thread]
 class StderrLog final : public LogSink {
  public:
   /// `format` is "text" or "json".
-  StderrLog(LogLevels levels, std::string_view format);
+  StderrLog(LogLevels levels, std::string_view format, bool journal = false);
 
   bool wants(LogLevel level, std::string_view subsystem) const noexcept override;
   void write(LogLevel level, std::string_view subsystem, std::string_view message,
@@ -39,7 +44,7 @@ class StderrLog final : public LogSink {
   bool idle() const noexcept { return writer_.idle(); }
 
  private:
-  const bool json_;
+  const LineStyle style_;
   std::atomic<const LogLevels*> levels_;
   // Whoever reads old levels may do so at any time: they stay. They change by a person's hand.
   std::mutex mutex_;

@@ -54,5 +54,18 @@ TEST(LogLineTest, WritesJson) {
             "\"message\":\"a \\\"b\\\"\",\"n\":\"3\",\"t\":\"tab\\t\"}\n");
 }
 
+TEST(LogLineTest, InTheJournalALineHasItsLevelInFrontAndNoTime) {
+  const auto line = [](LogLevel level, bool json) {
+    return styled_line({.json = json, .journal = true}, {noon, level, "x", "m", {{"n", 3}}});
+  };
+  EXPECT_EQ(line(LogLevel::error, false), "<3>ERROR x: m n=3\n");
+  EXPECT_EQ(line(LogLevel::warning, false), "<4>WARN  x: m n=3\n");
+  EXPECT_EQ(line(LogLevel::info, false), "<6>INFO  x: m n=3\n");
+  EXPECT_EQ(line(LogLevel::debug, false), "<7>DEBUG x: m n=3\n");
+  EXPECT_EQ(line(LogLevel::error, true),
+            "<3>{\"time\":\"2026-11-29T12:00:01.123Z\",\"level\":\"error\",\"subsystem\":\"x\","
+            "\"message\":\"m\",\"n\":\"3\"}\n");
+}
+
 }  // namespace
 }  // namespace millrace::kernel
