@@ -32,6 +32,9 @@ class KernelBroker final : public Broker {
 
   /// Joins the cluster and opens our partitions. What is opened is logged.  [control thread]
   Task<> open();
+  /// How many partitions are open, and how many open() has to bring to that.  [any thread]
+  std::size_t partitions_open() const noexcept { return partitions_.count(); }
+  std::size_t partitions_to_open() const noexcept { return cluster_.replicas_to_open(); }
   /// How other brokers are reached: where they listen under `listener`. Before announce().
   /// [control thread]
   void connect(PeerLink& link, std::string listener) {

@@ -152,7 +152,6 @@ Task<std::vector<ReplicaFailure>> ClusterKeeper::open_and_lead(std::vector<Repli
 
 Task<> ClusterKeeper::open_replicas() {
   std::vector<TopicPartition> ours;
-  std::size_t partitions = 0;
   for (const auto& [name, topic] : state_.topics) {
     for (const auto& problem : topic_config_problems(topic->configs)) {
       parts_.log.warning("a stored setting of a topic cannot be used; what it would inherit counts",
@@ -162,9 +161,9 @@ Task<> ClusterKeeper::open_replicas() {
       const auto& replicas = topic->partitions[at].replicas;
       if (std::ranges::find(replicas, config_.id) == replicas.end()) continue;
       ours.push_back({name, static_cast<std::int32_t>(at)});
-      ++partitions;
     }
   }
+  to_open_ = ours.size();
   auto orders = orders_for(ours, true);
   for (auto& order : orders) order.state.leader = -1;
   MR_CO_TRY(const auto failures, co_await open_and_lead(std::move(orders)));
@@ -173,7 +172,7 @@ Task<> ClusterKeeper::open_replicas() {
                      {{"partition", to_string(failure.partition)}, {"error", failure.message}});
   }
   parts_.log.info("opened", {{"topics", state_.topics.size()},
-                             {"partitions", partitions},
+                             {"partitions", ours.size()},
                              {"offsets_checked", replicas_.recovered().offsets_checked},
                              {"bytes_cut", replicas_.recovered().bytes_cut}});
   co_return {};

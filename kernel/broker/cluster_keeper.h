@@ -3,6 +3,8 @@
 // out by its replicas and published to every shard.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -37,6 +39,8 @@ class ClusterKeeper final : public UpdateTarget, public InSyncAuthority {
   /// Opens the logs of our replicas, which neither lead nor follow yet. One that cannot be opened
   /// is left out, and the others go on; one whose log is missing begins anew. Either is told.
   Task<> open_replicas();
+  /// How many those are, once it is known.  [any thread]
+  std::size_t replicas_to_open() const noexcept { return to_open_; }
   /// How other brokers are reached. Before announce().
   void connect(PeerLink& link, std::string listener);
   /// Announces where clients find us, and completes when the controller, which may be we, has told
@@ -116,6 +120,7 @@ class ClusterKeeper final : public UpdateTarget, public InSyncAuthority {
   BrokerState self_;
   std::map<std::string, std::string> kept_;          // topics in use here, and why
   std::map<TopicPartition, ReplicaFailure> failed_;  // could not be opened
+  std::atomic<std::size_t> to_open_ = 0;             // by open_replicas()
   Result<> membership_;                              // why it ended
   Event changed_;
   Mutex changes_;

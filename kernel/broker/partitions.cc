@@ -19,6 +19,7 @@ void ShardState::add(std::shared_ptr<Partition> partition) {
   if (list.size() <= at) list.resize(at + 1);
   MR_ASSERT(list[at] == nullptr);
   list[at] = std::move(partition);
+  ++count_;
   if (!list[at]->leading()) return;
   for (auto* observer : observers_) observer->leads(list[at]);
 }
@@ -43,7 +44,10 @@ std::shared_ptr<Partition> ShardState::take(const TopicPartition& id) {
   if (std::ranges::all_of(list, [](const auto& other) { return other == nullptr; })) {
     partitions_.erase(found);
   }
-  if (partition) left(id);
+  if (partition) {
+    --count_;
+    left(id);
+  }
   return partition;
 }
 
@@ -97,6 +101,12 @@ ShardState& PartitionMap::here() noexcept {
   }
   MR_ASSERT(!"called on a data shard");
   __builtin_unreachable();
+}
+
+std::size_t PartitionMap::count() const noexcept {
+  std::size_t partitions = 0;
+  for (const auto& state : shards_) partitions += state->count();
+  return partitions;
 }
 
 }  // namespace millrace::kernel

@@ -3,6 +3,8 @@
 // of the memory for requests.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -51,6 +53,8 @@ class ShardState {
   void led(const TopicPartition& id);
   void left(const TopicPartition& id);
   std::vector<std::shared_ptr<Partition>> all() const;
+  /// How many are here.  [any thread]
+  std::size_t count() const noexcept { return count_; }
 
   /// `observer` outlives what follows, or is taken back.
   void observe(ShardObserver& observer) { observers_.push_back(&observer); }
@@ -90,6 +94,7 @@ class ShardState {
   std::unordered_map<std::string, std::vector<std::shared_ptr<Partition>>, TextHash,
                      std::equal_to<>>
       partitions_;
+  std::atomic<std::size_t> count_ = 0;
 };
 
 /// All shards of the broker.
@@ -103,6 +108,8 @@ class PartitionMap {
   ShardState& state_of(const Shard& shard) noexcept { return *shards_[shard.index()]; }
   /// The state of the shard that runs this.
   ShardState& here() noexcept;
+  /// How many are open.  [any thread]
+  std::size_t count() const noexcept;
 
  private:
   OneAtATime one_at_a_time_;
