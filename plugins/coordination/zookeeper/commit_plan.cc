@@ -131,12 +131,19 @@ class Planner {
 
 }  // namespace
 
-std::vector<std::string> nodes_of(const std::vector<Write>& writes) {
+std::vector<std::string> unknown_nodes(const std::vector<Write>& writes, const KnownNodes& known) {
   std::set<std::string, std::less<>> paths;
   for (const auto& write : writes) {
     if (!valid_path(write.key)) continue;  // the plan says so
-    for (std::string_view at = write.key; !at.empty(); at = parent_of(at)) {
-      if (!paths.emplace(at).second) break;
+    const auto key = known.find(write.key);
+    if (key == known.end()) {
+      paths.emplace(write.key);
+      continue;
+    }
+    const bool lasts = key->second.there && key->second.owner == 0;
+    if (lasts && write.value && !write.ephemeral) continue;
+    for (auto at = parent_of(write.key); !at.empty(); at = parent_of(at)) {
+      if (!known.contains(at)) paths.emplace(at);
     }
   }
   return {paths.begin(), paths.end()};

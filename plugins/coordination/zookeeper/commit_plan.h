@@ -28,8 +28,10 @@ struct Known {
 };
 using KnownNodes = std::map<std::string, Known, std::less<>>;
 
-/// The znodes that have to be known: the keys and everything above them.
-std::vector<std::string> nodes_of(const std::vector<Write>& writes);
+/// The znodes that have to be known beside those that are: the keys, and once these are known all
+/// that is above those of them that are to be made or removed. Of a key that only gets another value
+/// nothing else needs to be read.
+std::vector<std::string> unknown_nodes(const std::vector<Write>& writes, const KnownNodes& known);
 
 struct CommitPlan {
   std::vector<Op> ops;

@@ -45,12 +45,19 @@ Task<std::vector<Version>> Commits::commit(std::shared_ptr<Commits> self,
 }
 
 Task<KnownNodes> Commits::learn(const std::vector<Write>& writes) {
-  auto paths = nodes_of(writes);
+  KnownNodes known;
+  while (true) {
+    auto paths = unknown_nodes(writes, known);
+    if (paths.empty()) co_return std::move(known);
+    MR_CO_CHECK(co_await learn_more(std::move(paths), known));
+  }
+}
+
+Task<> Commits::learn_more(std::vector<std::string> paths, KnownNodes& known) {
   MR_CO_TRY(const auto found,
             co_await session_->ask_each(paths, [](Client& client, const std::string& path) {
               return client.exists(path);
             }));
-  KnownNodes known;
   std::vector<std::string> unclear;  // a folder, or a key with no bytes
   for (std::size_t at = 0; at < paths.size(); ++at) {
     const auto& [code, error, value, folder, stat, names, failed] = found[at];
@@ -78,7 +85,7 @@ Task<KnownNodes> Commits::learn(const std::vector<Write>& writes) {
       co_return refused(read[at], {});
     }
   }
-  co_return std::move(known);
+  co_return {};
 }
 
 // True when the multi was done, false when another plan is needed.

@@ -29,6 +29,7 @@ class Commits {
 
  private:
   Task<KnownNodes> learn(const std::vector<Write>& writes);
+  Task<> learn_more(std::vector<std::string> paths, KnownNodes& known);
   Task<bool> attempt(std::vector<Op> ops);
   Task<> read_mark();
   Task<> sync();

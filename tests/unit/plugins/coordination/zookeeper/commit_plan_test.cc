@@ -41,9 +41,24 @@ std::vector<std::string> planned(const std::vector<Write>& writes, const KnownNo
   return words_of(*plan);
 }
 
-TEST(CommitPlanTest, NeedsToKnowKeysAndWhatIsAboveThem) {
-  EXPECT_THAT(nodes_of({{.key = "/a/b/c"}, {.key = "/a/b/d"}, {.key = "not a path"}}),
-              ElementsAre("/a", "/a/b", "/a/b/c", "/a/b/d"));
+TEST(CommitPlanTest, NeedsToKnowKeysAndThenWhatIsAboveThem) {
+  const std::vector<Write> writes{
+      {.key = "/a/b/c"}, {.key = "/a/b/d", .value = "x"}, {.key = "not a path"}};
+  EXPECT_THAT(unknown_nodes(writes, {}), ElementsAre("/a/b/c", "/a/b/d"));
+  const KnownNodes keys{{"/a/b/c", key(0)}, {"/a/b/d", {}}};
+  EXPECT_THAT(unknown_nodes(writes, keys), ElementsAre("/a", "/a/b"));
+  auto all = keys;
+  all["/a"] = all["/a/b"] = folder(1);
+  EXPECT_THAT(unknown_nodes(writes, all), ElementsAre());
+}
+
+// A leader's in-sync sets are thousands of them.
+TEST(CommitPlanTest, NeedsToKnowNothingAboveAKeyThatGetsAnotherValue) {
+  const std::vector<Write> writes{{.key = "/a/b", .value = "x", .expected = 4}};
+  EXPECT_THAT(unknown_nodes(writes, {{"/a/b", key(4)}}), ElementsAre());
+  EXPECT_THAT(planned(writes, {{"/a/b", key(4)}}), ElementsAre("set /a/b 4"));
+  EXPECT_THAT(unknown_nodes(writes, {{"/a/b", key(4, 0, us)}}), ElementsAre("/a"))
+      << "it is made anew, to stay";
 }
 
 TEST(CommitPlanTest, MakesFoldersAboveANewKeyOnce) {
