@@ -162,57 +162,88 @@ InSyncChanged ControllerTerm::check_in_sync(std::int32_t broker, const InSyncCha
   return answer;
 }
 
+// Who asks while there is no turn is written for together with all who do: each write waits for the
+// disks of a majority.
 Task<std::vector<InSyncChanged>> ControllerTerm::change_in_sync(std::int32_t broker,
                                                                 std::int64_t broker_epoch,
                                                                 std::vector<InSyncChange> changes) {
-  MR_CO_TRY(const auto held, co_await turn());
-  std::vector<InSyncChanged> answers;
+  auto [done, answers] = make_pending<std::vector<InSyncChanged>>();
+  in_sync_asked_.push_back({broker, broker_epoch, std::move(changes), {}, std::move(done)});
+  if (in_sync_asked_.size() == 1) {
+    spawn(parts_.environment.control(), answer_in_sync(), "in-sync sets");
+  }
+  co_return co_await answers;
+}
+
+Task<> ControllerTerm::answer_in_sync() {
+  const auto held = co_await turn();
+  auto asked = std::exchange(in_sync_asked_, {});
+  Result<> done;
+  if (held) {
+    done = co_await change_in_sync(asked);
+  } else {
+    done = held.error();
+  }
+  for (auto& one : asked) {
+    if (done) {
+      one.done.resolve(std::move(one.answers));
+    } else {
+      one.done.resolve(done.error());
+    }
+  }
+  co_return {};
+}
+
+// In a turn. Of what is asked for twice the second is out of date.
+Task<> ControllerTerm::change_in_sync(std::vector<InSyncAsked>& asked) {
   std::vector<PartitionChange> writing;
-  std::vector<std::size_t> written;
-  std::set<TopicPartition> asked;
-  const auto sender = state_.brokers.find(broker);
-  for (auto& change : changes) {
-    if (sender == state_.brokers.end() || sender->second.epoch != broker_epoch) {
-      answers.push_back(
-          {.partition = change.partition, .error = ErrorCode::stale_broker_epoch, .state = {}});
-      continue;
-    }
-    answers.push_back(check_in_sync(broker, change));
-    const auto& answer = answers.back();
-    if (answer.error != ErrorCode::none || answer.state.in_sync == change.in_sync) continue;
-    if (!asked.insert(answer.partition).second) {
-      answers.back().error = ErrorCode::invalid_request;
-      continue;
-    }
-    auto state = from_update(answer.state);
-    state.in_sync = std::move(change.in_sync);
-    if (std::ranges::find(state.in_sync, broker) == state.in_sync.end()) {
-      auto elected = elect(state, usable_for(answer.partition), false);
-      if (!elected || elected->state.leader < 0) {
-        answers.back().error = ErrorCode::ineligible_replica;
+  std::map<TopicPartition, InSyncChanged*> written;
+  for (auto& one : asked) {
+    const auto sender = state_.brokers.find(one.broker);
+    one.answers.reserve(one.changes.size());
+    for (auto& change : one.changes) {
+      auto& answer = one.answers.emplace_back();
+      if (sender == state_.brokers.end() || sender->second.epoch != one.broker_epoch) {
+        answer.partition = change.partition;
+        answer.error = ErrorCode::stale_broker_epoch;
         continue;
       }
-      state = std::move(elected->state);
-      parts_.log.warning(
-          "a leader's storage takes no more of a partition; another one leads it",
-          {{"partition", to_string(answer.partition)}, {"from", broker}, {"to", state.leader}});
+      answer = check_in_sync(one.broker, change);
+      if (answer.error != ErrorCode::none || answer.state.in_sync == change.in_sync) continue;
+      if (written.contains(answer.partition)) {
+        answer.error = ErrorCode::invalid_update_version;
+        continue;
+      }
+      auto state = from_update(answer.state);
+      state.in_sync = std::move(change.in_sync);
+      if (std::ranges::find(state.in_sync, one.broker) == state.in_sync.end()) {
+        auto elected = elect(state, usable_for(answer.partition), false);
+        if (!elected || elected->state.leader < 0) {
+          answer.error = ErrorCode::ineligible_replica;
+          continue;
+        }
+        state = std::move(elected->state);
+        parts_.log.warning("a leader's storage takes no more of a partition; another one leads it",
+                           {{"partition", to_string(answer.partition)},
+                            {"from", one.broker},
+                            {"to", state.leader}});
+      }
+      written.emplace(answer.partition, &answer);
+      writing.push_back({answer.partition.topic, answer.partition.partition, std::move(state)});
     }
-    writing.push_back({answer.partition.topic, answer.partition.partition, std::move(state)});
-    written.push_back(answers.size() - 1);
   }
   MR_CO_TRY(const auto unwritten, co_await write(std::move(writing)));
   MR_CO_CHECK(co_await finish_moves());
   // Somebody may be able to lead what a drained broker leads.
   if (!written.empty() && !balancing_.drained.empty()) wake_balance(false);
-  for (const auto at : written) {
-    auto& answer = answers[at];
+  for (const auto& [id, answer] : written) {
     // Whoever asks does so again.
-    if (unwritten.contains(answer.partition)) answer.error = ErrorCode::not_controller;
-    const auto& topic = *state_.topics.find(answer.partition.topic)->second;
-    const auto number = answer.partition.partition;
-    answer.state = to_update(topic.partitions[static_cast<std::size_t>(number)], number);
+    if (unwritten.contains(id)) answer->error = ErrorCode::not_controller;
+    const auto& topic = *state_.topics.find(id.topic)->second;
+    answer->state =
+        to_update(topic.partitions[static_cast<std::size_t>(id.partition)], id.partition);
   }
-  co_return std::move(answers);
+  co_return {};
 }
 
 // ---- a broker that leaves in order ----

@@ -91,6 +91,13 @@ class ControllerTerm final : UpdateListener {
     bool told = false;
     Event wake;
   };
+  struct InSyncAsked {
+    std::int32_t broker = -1;
+    std::int64_t broker_epoch = -1;
+    std::vector<InSyncChange> changes;
+    std::vector<InSyncChanged> answers;
+    Resolver<std::vector<InSyncChanged>> done;
+  };
   struct Erasing {
     std::shared_ptr<const TopicState> topic;
     BrokerIds waiting;    // have not said that its logs are gone
@@ -158,6 +165,8 @@ class ControllerTerm final : UpdateListener {
   BrokerIds live() const;
   bool offline(std::int32_t broker, const TopicPartition& id) const;
   Task<> take_failures(std::int32_t broker, std::vector<ReplicaFailure> failures);
+  Task<> answer_in_sync();
+  Task<> change_in_sync(std::vector<InSyncAsked>& asked);
   InSyncChanged check_in_sync(std::int32_t broker, const InSyncChange& change) const;
   std::vector<TopicPartition> led_by(std::int32_t broker) const;
 
@@ -214,6 +223,7 @@ class ControllerTerm final : UpdateListener {
   UpdateSender sender_;
   BrokerIds leaving_;  // in order: they lead only what nobody else can
   std::map<std::int32_t, std::map<TopicPartition, ReplicaFailure>> offline_;  // by broker
+  std::vector<InSyncAsked> in_sync_asked_;                                    // wait for a turn
   std::map<std::string, Erasing> erasing_;
   Unwritten unwritten_;
   std::set<TopicPartition> moving_;  // to other replicas

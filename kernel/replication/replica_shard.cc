@@ -299,8 +299,10 @@ Task<> ReplicaShard::watch_in_sync() {
   }
 }
 
-// One request at a time, of all that is wanted by then.
+// One request at a time, of all that is wanted by then. The first waits for what else is due at
+// once: a follower that is back has thousands of partitions in one fetch.
 Task<> ReplicaShard::ask_in_sync() {
+  MR_CO_CHECK(co_await sleep(Duration::zero()));
   while (!due_.empty()) {
     auto changes = wanted_changes();
     if (changes.empty()) continue;

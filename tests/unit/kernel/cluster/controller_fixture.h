@@ -62,6 +62,7 @@ class FaultyCoordination final : public Coordination {
     return under_->list(std::move(prefix));
   }
   Task<std::vector<Version>> commit(std::vector<Write> writes) override {
+    ++commits;
     for (const auto& write : writes) {
       if (failing.empty() || !write.key.starts_with(failing)) continue;
       ++failed;
@@ -75,6 +76,7 @@ class FaultyCoordination final : public Coordination {
 
   std::string failing;  // what keys begin with
   int failed = 0;
+  int commits = 0;
 
  private:
   std::unique_ptr<Coordination> under_;

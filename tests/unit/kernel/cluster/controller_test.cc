@@ -140,6 +140,40 @@ TEST_F(ControllerTest, ALeaderChangesItsInSyncSetFromTheStateThatHolds) {
   EXPECT_EQ(change(first, 1, wanted).error, ErrorCode::unknown_topic_id);
 }
 
+// A broker that is back joins the in-sync sets of thousands of partitions, which others lead.
+TEST_F(ControllerTest, WhoAsksWhileOthersAreWrittenForIsWrittenForTogether) {
+  auto& first = start(1);
+  for (const auto id : {2, 3}) start(id);
+  std::vector<Pending<std::vector<InSyncChanged>>> asked;
+  const auto names = {"a", "bb", "ccc", "dddd", "eeeee"};
+  for (const auto* name : names) add_topic(first, name, {2, 3, 1});
+  world_.run_for(seconds(1));
+  const auto before = first.coordination->commits;
+  for (const auto* name : names) {
+    const InSyncChange wanted{.partition = {name, 0},
+                              .topic_id = first.controller->state().find(name)->id,
+                              .leader_epoch = Epoch{0},
+                              .in_sync = {2, 3}};
+    first.node.control().post([&, wanted] {
+      const auto epoch = member_of(2).lease->epoch();
+      auto asking = first.controller->change_in_sync(2, epoch, {wanted});
+      asked.push_back(millrace::start(first.node.control(), std::move(asking)));
+    });
+  }
+  world_.run_for(seconds(1));
+  EXPECT_EQ(first.coordination->commits - before, 2) << "the first one's, and then all others'";
+  ASSERT_EQ(asked.size(), names.size());
+  for (auto& one : asked) {
+    ASSERT_TRUE(one.is_ready());
+    const auto answers = one.await_resume();
+    ASSERT_TRUE(answers) << to_string(answers.error());
+    ASSERT_EQ(answers->size(), 1u);
+    EXPECT_EQ(answers->front().error, ErrorCode::none);
+    EXPECT_EQ(answers->front().state.partition_epoch, 1);
+  }
+  for (const auto* name : names) EXPECT_THAT(stored(name).in_sync, ElementsAre(2, 3));
+}
+
 TEST_F(ControllerTest, ALeaderMayHandAPartitionOverToWhoIsInSync) {
   auto& first = start(1);
   for (const auto id : {2, 3}) start(id);

@@ -248,6 +248,7 @@ class ReplicasTest : public ::testing::Test, public InSyncAuthority {
   // InSyncAuthority
   Task<std::vector<InSyncChanged>> change_in_sync(std::vector<InSyncChange> changes) override {
     if (refuse_all_) co_return Error{Errc::closed, "no controller"};
+    ++asked_;
     std::vector<InSyncChanged> answers;
     for (auto& change : changes) {
       auto& state = states_[change.partition.partition];
@@ -280,6 +281,7 @@ class ReplicasTest : public ::testing::Test, public InSyncAuthority {
   bool refuse_all_ = false;
   bool change_ends_move_ = false;  // at a controller elsewhere, which answers no replicas
   std::vector<std::int64_t> epochs_told_;
+  int asked_ = 0;  // so often for other in-sync sets
 };
 
 }  // namespace millrace::kernel::three

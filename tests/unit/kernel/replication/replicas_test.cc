@@ -53,6 +53,19 @@ TEST_F(ReplicasTest, WhoIsDeadIsTakenOutAndComesBack) {
   EXPECT_THAT(values(3, 0), ElementsAre("a", "b"));
 }
 
+TEST_F(ReplicasTest, WhoIsBackIsAskedForWithAllItsPartitionsAtOnce) {
+  for (std::int32_t number = 0; number < 100; ++number) {
+    states_[number] = states_[0];
+    states_[number].in_sync = {1, 2};
+  }
+  tell();
+  EXPECT_TRUE(until([this] {
+    return std::ranges::all_of(states_,
+                               [](const auto& one) { return one.second.in_sync.size() == 3; });
+  }));
+  EXPECT_EQ(asked_, 2) << "by each shard once";
+}
+
 TEST_F(ReplicasTest, ALeaderKeepsItsFollowersWhereAChangeOfTheInSyncSetEndsAMove) {
   states_[0].in_sync = {1, 2};
   change_ends_move_ = true;
