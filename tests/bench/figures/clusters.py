@@ -18,8 +18,6 @@ BROKERS = 3
 SESSION_MS = 6000
 """Millrace's default."""
 CLUSTER_ID = "bWlsbHJhY2UtYmVuY2gtMA"
-KAFKAS_TICK_MS = 2000
-"""ZooKeeper's default; a session ends at a multiple of it."""
 
 
 class MillraceCluster(Cluster):
@@ -98,7 +96,7 @@ class Kafka39Cluster(KafkaCluster):
         return broker
 
     def start(self) -> "Kafka39Cluster":
-        self.zookeepers = [ZooKeeper(self.folder / "zookeeper", tick_ms=KAFKAS_TICK_MS).start()]
+        self.zookeepers = [ZooKeeper(self.folder / "zookeeper").start()]
         for broker in self.brokers.values():
             del broker.defaults["node.id"]
             broker.defaults |= {

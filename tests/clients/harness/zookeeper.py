@@ -11,6 +11,10 @@ from pathlib import Path
 from harness.broker import free_port
 
 START_SECONDS_MAX = 60
+TICK_MS = 250
+"""The end of a session is rounded up to it."""
+SESSION_MS_MAX = 60_000
+"""Unless told, servers grant at most 20 ticks."""
 JARS = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
 JAVA = ["java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", JARS]
 MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
@@ -24,20 +28,19 @@ class Member:
 
 
 class ZooKeeper:
-    """One server over one folder. `tick_ms`: the shortest session time-out is two of them."""
+    """One server over one folder."""
 
-    def __init__(
-        self, folder: Path, number: int = 1, members: list[Member] | None = None, tick_ms: int = 500
-    ):
+    def __init__(self, folder: Path, number: int = 1, members: list[Member] | None = None):
         folder.mkdir(parents=True)
         members = members or [Member()]
         self.folder = folder
         self.address = f"127.0.0.1:{members[number - 1].client_port}"
         self.process: subprocess.Popen | None = None
         lines = [
-            f"tickTime={tick_ms}",
-            "initLimit=20",
-            "syncLimit=4",
+            f"tickTime={TICK_MS}",
+            f"maxSessionTimeout={SESSION_MS_MAX}",
+            f"initLimit={10_000 // TICK_MS}",
+            f"syncLimit={2000 // TICK_MS}",
             f"dataDir={folder / 'data'}",
             f"clientPort={members[number - 1].client_port}",
             "clientPortAddress=127.0.0.1",
