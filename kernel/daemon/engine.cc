@@ -15,6 +15,8 @@
 #include "kernel/config/text.h"
 #include "kernel/streams/aggregate_files.h"
 #include "kernel/streams/aggregate_router.h"
+#include "kernel/streams/operator_file.h"
+#include "kernel/streams/replacements.h"
 #include "kernel/streams/stream_service.h"
 #include "kernel/streams/stream_trial.h"
 
@@ -48,6 +50,11 @@ Error with_remedy(Error error, const std::string& data) {
     error.detail += concat("; broker.data is ", data,
                            ": let this user write there, or name a folder of its own, as in "
                            "millraced --set broker.data=$HOME/millrace-data");
+    // What ProtectSystem= of the unit does to all but the service's own folder.
+    if (denied == EROFS) {
+      error.detail += concat("; a service may write there with ReadWritePaths=", data,
+                             " in its unit, see systemctl edit");
+    }
     break;
   }
   return error;
@@ -100,12 +107,15 @@ Task<> Engine::start_steps() {
   broker_ = std::make_unique<KernelBroker>(std::move(parts), std::move(config));
   broker_->offer<Operations>(operations_);
   broker_open_ = true;
+  doing_ = Doing::opening;
   auto opened = co_await broker_->open();
   if (!opened) co_return with_remedy(std::move(opened).error(), broker_->config().data);
 
   step_ = Step::plugins;
+  doing_ = Doing::loading;
   MR_CO_CHECK(co_await start_operators());
   make_streams();
+  make_replacements();
   MR_CO_CHECK(co_await streams_->try_configured());
   MR_CO_CHECK(plugins_->start("transport"));
   log_plugins("transport");
@@ -115,11 +125,32 @@ Task<> Engine::start_steps() {
   MR_CO_CHECK(co_await listen());
   MR_CO_CHECK(connect_peers());
   step_ = Step::data;
+  doing_ = Doing::announcing;
   MR_CO_CHECK(co_await broker_->announce(endpoints_));
   MR_CO_CHECK(co_await streams_->open());
+  replacements_->open();
   step_ = Step::running;
+  doing_ = Doing::serving;
   operations_.set_state(Operations::State::serving);
   co_return {};
+}
+
+std::string Engine::doing() const {
+  switch (doing_) {
+    case Doing::starting: break;
+    case Doing::opening: {
+      const auto all = broker_->partitions_to_open();
+      if (all == 0) return "joining the cluster";
+      return concat("recovering ", broker_->partitions_open(), " of ", all, " logs");
+    }
+    case Doing::loading: return "starting operators";
+    case Doing::announcing: return "waiting for the cluster's controller";
+    case Doing::serving: return concat("serving ", broker_->partitions_open(), " partitions");
+    case Doing::handing_over: return "handing over leaders";
+    case Doing::ending: return "answering the last requests";
+    case Doing::closing: return concat("closing ", broker_->partitions_open(), " partitions");
+  }
+  return "starting plugins";
 }
 
 Task<std::vector<Error>> Engine::check() {
@@ -171,6 +202,22 @@ void Engine::make_streams() {
                                                          .data = broker_->config().data},
                                              std::move(plan_.streams));
   broker_->offer<Streams>(*streams_);
+}
+
+void Engine::make_replacements() {
+  LocalReplacements local;
+  local.content = [&files = services_.environment.files()](const std::string& file) {
+    return content_of(files, file);
+  };
+  local.replace = [this](const Replacement& wanted, bool asked_here) {
+    const auto& [name, step, file] = wanted;
+    if (!step) return aggregates_->replace(name, file);
+    return asked_here ? streams_->replace(name, *step, file)
+                      : streams_->replace_as_asked(name, *step, file);
+  };
+  replacements_ = std::make_unique<ReplacementService>(
+      services_.environment, *coordination_, services_.log, plan_.broker.id, std::move(local));
+  broker_->offer<Replacements>(*replacements_);
 }
 
 Result<> Engine::connect(ServiceProvider& provider, std::string_view plugin) {
@@ -255,11 +302,17 @@ Task<> Engine::stop(Duration grace) {
   };
   if (step_ == Step::running) {
     // Clients find the new leaders while this broker still answers.
+    doing_ = Doing::handing_over;
     keep(co_await broker_->hand_over(hand_over_max));
   }
+  if (broker_open_) doing_ = Doing::ending;
   // First, so that requests which wait for an aggregate are answered, and transports can end.
   if (aggregates_ && broker_open_) {
     auto closed = co_await aggregates_->close();
+    keep(std::move(closed));
+  }
+  if (replacements_ && broker_open_) {
+    auto closed = co_await replacements_->close();
     keep(std::move(closed));
   }
   for (auto* transport : std::views::reverse(listening_)) {
@@ -274,11 +327,13 @@ Task<> Engine::stop(Duration grace) {
   plugins_->stop("operators");
   if (broker_open_) {
     broker_open_ = false;
+    doing_ = Doing::closing;
     auto closed = co_await broker_->close();
     keep(std::move(closed));
   }
   // Not before: through one of them followers and the controller talk to other brokers.
   plugins_->stop("transport");
+  replacements_.reset();
   streams_.reset();
   aggregates_.reset();
   plugins_->stop();

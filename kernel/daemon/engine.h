@@ -2,6 +2,7 @@
 // The daemon runs one on the real environment, a simulation several on simulated ones.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@ namespace millrace::kernel {
 class AggregateFiles;
 class AggregateRouter;
 class KernelBroker;
+class ReplacementService;
 class StderrLog;
 class StreamService;
 
@@ -54,15 +56,30 @@ class Engine {
   Task<std::vector<Error>> check();
 
   Step step() const noexcept { return step_; }
+  /// What it does at this moment, for people: "recovering 412 of 900 logs".  [any thread]
+  std::string doing() const;
   /// Where clients find us, once running.
   const std::vector<Endpoint>& endpoints() const noexcept { return endpoints_; }
   KernelBroker& broker() noexcept { return *broker_; }
 
  private:
+  // What doing() tells. From `opening` on there is a broker.
+  enum class Doing {
+    starting,
+    opening,
+    loading,
+    announcing,
+    serving,
+    handing_over,
+    ending,
+    closing
+  };
+
   Task<> start_steps();
   Task<> start_operators();
   Result<> connect(ServiceProvider& provider, std::string_view plugin);
   void make_streams();
+  void make_replacements();
   Task<> listen();
   Result<std::optional<NamedExtension>> find_peer_link() const;
   RecordLink* record_link_of(std::string_view instance) const;
@@ -75,12 +92,14 @@ class Engine {
   Log log_;
   BrokerOperations operations_;
   Step step_ = Step::plugins;
+  std::atomic<Doing> doing_ = Doing::starting;
   std::unique_ptr<PluginHost> plugins_;
   Coordination* coordination_ = nullptr;
   std::unique_ptr<KernelBroker> broker_;
   std::unique_ptr<AggregateFiles> aggregate_files_;
   std::unique_ptr<AggregateRouter> aggregates_;
   std::unique_ptr<StreamService> streams_;
+  std::unique_ptr<ReplacementService> replacements_;
   bool broker_open_ = false;
   std::vector<Transport*> listening_;
   std::vector<Endpoint> endpoints_;

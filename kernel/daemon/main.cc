@@ -1,4 +1,6 @@
 // millraced: argv -> configuration -> engine -> exit code.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +15,9 @@
 #include "kernel/daemon/arguments.h"
 #include "kernel/daemon/engine.h"
 #include "kernel/daemon/process.h"
+#include "kernel/daemon/reload.h"
+#include "kernel/daemon/service_manager.h"
+#include "kernel/daemon/service_reports.h"
 #include "kernel/env/block_on.h"
 #include "kernel/env/real_environment.h"
 #include "kernel/log/fatal_signals.h"
@@ -111,7 +116,8 @@ LogLevels levels_of(const LogSettings& settings) {
 }
 
 // Takes over what can be changed in a running broker: the options declared as reloadable.
-void reload(const ConfigSource& source, StderrLog& sink, const Log& log) {
+void reload(const ConfigSource& source, const std::vector<SettingFact>& running, StderrLog& sink,
+            const Log& log) {
   const auto plan = read_plan(source);
   if (!plan) {
     for (const auto& error : plan.error()) {
@@ -121,7 +127,11 @@ void reload(const ConfigSource& source, StderrLog& sink, const Log& log) {
     return;
   }
   sink.set_levels(levels_of(plan->log));
-  log.info("SIGHUP: log levels are as configured now; other options change at the next start");
+  log.info("SIGHUP: log levels are as configured now");
+  const auto waiting = changed_at_restart(running, plan->settings);
+  if (waiting.empty()) return;
+  log.warning("SIGHUP: other options have changed too; they count from the next start",
+              {{"options", joined(waiting)}});
 }
 
 const char* name_of_signal(int signal) { return signal == SIGTERM ? "SIGTERM" : "SIGINT"; }
@@ -133,6 +143,38 @@ const char* name_of_signal(int signal) { return signal == SIGTERM ? "SIGTERM" : 
   std::_Exit(static_cast<int>(exit));
 }
 
+// Begins a task of the control thread; `signals` is woken when it ends.
+template <class F>
+std::future<Result<>> begin(Shard& control, const Signals& signals, F make) {
+  std::promise<Result<>> promise;
+  auto ended = promise.get_future();
+  const auto body = [](F task, const Signals& waiting, std::promise<Result<>> done) -> Task<> {
+    auto result = co_await task();
+    done.set_value(std::move(result));
+    waiting.wake();
+    co_return {};
+  };
+  control.post([&control, &signals, body, make, done = std::move(promise)]() mutable {
+    spawn(control, body(std::move(make), signals, std::move(done)), "main");
+  });
+  return ended;
+}
+
+bool is_over(const std::future<Result<>>& task) {
+  return task.wait_for(Duration::zero()) == std::future_status::ready;
+}
+
+// The service manager hears what the broker does until a signal comes.
+int next_signal(const Signals& signals, const Engine& engine, ServiceReports& reports) {
+  while (true) {
+    const auto pause = reports.pause();
+    if (!pause) return signals.wait();
+    const auto signal = signals.wait_for(*pause);
+    if (signal) return *signal;
+    reports.report(engine.doing());
+  }
+}
+
 // What came while the broker started.
 struct Starting {
   Result<> result;
@@ -140,34 +182,22 @@ struct Starting {
   std::optional<int> stop;
 };
 
-Starting start(Engine& engine, Shard& control, const Signals& signals, const StderrLog& sink,
-               const Log& log) {
+Starting start(Engine& engine, Shard& control, const Signals& signals, ServiceReports& reports,
+               const StderrLog& sink, const Log& log) {
   Starting starting;
-  std::promise<Result<>> promise;
-  auto ended = promise.get_future();
-  const auto body = [](Engine& started, const Signals& waiting,
-                       std::promise<Result<>> done) -> Task<> {
-    done.set_value(co_await started.start());
-    waiting.wake();
-    co_return {};
-  };
-  control.post([&control, &engine, &signals, body, done = std::move(promise)]() mutable {
-    spawn(control, body(engine, signals, std::move(done)), "start");
-  });
-  const auto over = [&ended] {
-    return ended.wait_for(Duration::zero()) == std::future_status::ready;
-  };
-  while (!over() && !starting.stop) {
-    const int signal = signals.wait();
+  auto ended = begin(control, signals, [&engine] { return engine.start(); });
+  reports.report(engine.doing());
+  while (!is_over(ended) && !starting.stop) {
+    const int signal = next_signal(signals, engine, reports);
     if (signal == SIGHUP) starting.reload = true;
     if (signal == SIGTERM || signal == SIGINT) starting.stop = signal;
   }
   if (starting.stop) {
     const auto give_up_at = std::chrono::steady_clock::now() + start_grace;
-    while (!over() && std::chrono::steady_clock::now() < give_up_at) {
+    while (!is_over(ended) && std::chrono::steady_clock::now() < give_up_at) {
       static_cast<void>(signals.wait_for(give_up_at - std::chrono::steady_clock::now()));
     }
-    if (!over()) {
+    if (!is_over(ended)) {
       log.warning("ended before it had started; what was begun is done at the next start",
                   {{"signal", name_of_signal(*starting.stop)}});
       end_at_once(sink, Exit::clean);
@@ -181,23 +211,35 @@ Exit serve(Plan plan, const ConfigSource& source, RealEnvironment& environment, 
            Metrics& metrics, const Signals& signals) {
   const Log log(sink, "broker");
   Shard& control = environment.control();
+  const auto settings = plan.settings;
   Engine engine(std::move(plan), {environment, sink, metrics}, &sink);
+  ServiceManager manager(ServiceManager::variables(), ::getpid(), log);
+  ServiceReports reports(manager, environment, log);
 
-  const auto started = start(engine, control, signals, sink, log);
+  const auto started = start(engine, control, signals, reports, sink, log);
   if (!started.result) {
-    log.error("the broker could not start", {{"reason", to_string(started.result.error())}});
+    const auto reason = to_string(started.result.error());
+    log.error("the broker could not start", {{"reason", reason}});
+    reports.failed(reason);
     return exit_of(engine, started.result.error());
   }
   log.info("ready");
-  if (started.reload) reload(source, sink, log);
+  reports.ready(engine.doing());
 
-  int signal = started.stop ? *started.stop : signals.wait();
+  int signal = started.stop.value_or(started.reload ? SIGHUP : Signals::woken);
   while (signal == SIGHUP || signal == Signals::woken) {
-    if (signal == SIGHUP) reload(source, sink, log);
-    signal = signals.wait();
+    if (signal == SIGHUP) {
+      reports.reloading();
+      reload(source, settings, sink, log);
+      reports.reloaded();
+    }
+    signal = next_signal(signals, engine, reports);
   }
   log.info("stopping", {{"signal", name_of_signal(signal)}});
-  const auto stopped = block_on(control, [&engine] { return engine.stop(stop_grace); });
+  auto stopping = begin(control, signals, [&engine] { return engine.stop(stop_grace); });
+  reports.stopping("stopping");
+  while (!is_over(stopping)) static_cast<void>(next_signal(signals, engine, reports));
+  const auto stopped = stopping.get();
   if (!stopped) {
     log.error("the broker did not stop cleanly", {{"reason", to_string(stopped.error())}});
     return Exit::internal;
@@ -233,7 +275,8 @@ Exit run(int argc, char** argv, const Signals& signals) {
   // Who asks for a check wants the verdict alone.
   const auto levels =
       arguments.check ? LogLevels{.others = LogLevel::error, .of = {}} : levels_of(plan->log);
-  StderrLog sink(levels, plan->log.format);
+  StderrLog sink(levels, plan->log.format,
+                 is_journal(STDERR_FILENO, std::getenv("JOURNAL_STREAM")));
   const LogBeforeFatalSignals log_first(sink);
   raise_open_files_limit(Log(sink, "environment"));
   MetricsRegistry metrics;

@@ -89,5 +89,21 @@ TEST_F(SimLeavingInTriesTest, ItIsTriedAgainForAsLongAsIsSet) {
   EXPECT_LE(world_.now() - from, seconds(9));
 }
 
+TEST_F(SimLeavingInTriesTest, WhatItDoesIsSaid) {
+  auto& broker = *brokers_[1];
+  EXPECT_EQ(broker.doing(), "serving 1 partitions");
+  nodes_[0]->kill();
+  std::string doing;
+  const auto look = [&broker, &doing]() -> Task<> {
+    MR_CO_CHECK(co_await sleep(seconds(1)));
+    doing = broker.doing();
+    co_return {};
+  };
+  auto& control = nodes_[1]->control();
+  control.post([&control, &look] { spawn(control, look(), "look"); });
+  ASSERT_TRUE(broker.stop());
+  EXPECT_EQ(doing, "handing over leaders");
+}
+
 }  // namespace
 }  // namespace millrace::testing

@@ -32,6 +32,8 @@ class SimBroker {
   /// As kill -9.
   void kill();
 
+  /// While it runs.
+  std::string doing() const { return engine_->doing(); }
   kernel::KernelBroker& broker() noexcept { return engine_->broker(); }
   const KeptLog& log() const noexcept { return log_; }
 
