@@ -12,10 +12,10 @@
 #include <boost/json.hpp>
 
 #include <millrace/configs.h>
-#include <millrace/utf8.h>
 
 #include "kernel/cli/cluster_verbs.h"
 #include "kernel/cli/cluster_view.h"
+#include "kernel/cli/output.h"
 
 namespace millrace::kernel::cli {
 
@@ -215,7 +215,7 @@ std::string broker_number(const std::string& text) {
   std::int32_t id = -1;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), id);
   if (failed == std::errc{} && end == text.data() + text.size() && id >= 0) return {};
-  return "'" + shown(text) + "' is no number of a broker; millrace cluster status lists them";
+  return in_quotes(text) + " is no number of a broker; millrace cluster status lists them";
 }
 
 Error unknown_broker(std::int32_t id, const std::map<std::int32_t, BrokerShare>& shares) {
@@ -320,7 +320,7 @@ Task<> drain(Environment& environment, const Context& context, DrainArguments ar
     told = share.replicas;
     if (arguments.cancel || share.replicas == 0) co_return {};
     if (auto why = obstacle(view, arguments.id, stuck)) {
-      const bool stays = stuck == 0 || stuck_looks == looks_until_stuck;
+      const bool stays = stuck == 0 || stuck_looks >= looks_until_stuck;
       if (arguments.wait && stays) co_return *std::move(why);
       if (!arguments.wait) std::cerr << "millrace: " << why->detail << '\n';
     }

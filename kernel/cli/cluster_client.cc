@@ -3,6 +3,9 @@
 #include <iostream>
 
 #include <millrace/kafka/metadata.h>
+#include <millrace/utf8.h>
+
+#include "kernel/cli/output.h"
 
 namespace millrace::kernel::cli {
 
@@ -49,7 +52,7 @@ Task<std::unique_ptr<ClusterClient>> ClusterClient::connect(Network& network,
   auto client = co_await kafka::Client::connect(network, std::move(address), {});
   if (!client) {
     co_return Error{client.error().code,
-                    "no broker at " + bootstrap + ": " + client.error().detail};
+                    "no broker at " + shown(bootstrap) + ": " + client.error().detail};
   }
   co_return std::unique_ptr<ClusterClient>(new ClusterClient(network, *std::move(client)));
 }
@@ -87,10 +90,10 @@ Task<TopicInfo> ClusterClient::topic(std::string name) {
   std::vector<std::string> names{name};
   MR_CO_TRY(auto answer, co_await metadata(std::move(names)));
   if (answer.topics.empty()) {
-    co_return error_of(ErrorCode::unknown_topic_or_partition, "topic '" + name + "'");
+    co_return error_of(ErrorCode::unknown_topic_or_partition, "topic " + in_quotes(name));
   }
   auto topic = std::move(answer.topics.front());
-  if (topic.error != ErrorCode::none) co_return error_of(topic.error, "topic '" + name + "'");
+  if (topic.error != ErrorCode::none) co_return error_of(topic.error, "topic " + in_quotes(name));
   co_return std::move(topic);
 }
 

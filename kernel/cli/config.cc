@@ -8,10 +8,12 @@
 #include <millrace/configs.h>
 #include <millrace/kafka/describe_configs.h>
 #include <millrace/kafka/incremental_alter_configs.h>
+#include <millrace/utf8.h>
 
 #include "kernel/cli/cluster_client.h"
 #include "kernel/cli/config_reference.h"
 #include "kernel/cli/context.h"
+#include "kernel/cli/output.h"
 #include "kernel/cli/usage.h"
 
 namespace millrace::kernel::cli {
@@ -32,9 +34,9 @@ struct Target {
     return {ConfigResourceType::broker, broker};
   }
   std::string text() const {
-    if (!topic.empty()) return "topic " + topic;
-    if (!group.empty()) return "group " + group;
-    return all_brokers ? "all brokers" : "broker " + broker;
+    if (!topic.empty()) return "topic " + shown(topic);
+    if (!group.empty()) return "group " + shown(group);
+    return all_brokers ? "all brokers" : "broker " + shown(broker);
   }
 };
 
@@ -130,7 +132,7 @@ Result<> add_values(const std::vector<std::string>& texts, ConfigOperation opera
   for (const std::string_view text : texts) {
     const auto equals = text.find('=');
     if (equals == std::string_view::npos) {
-      return Error{Errc::invalid_argument, std::string(text) + ": expected NAME=VALUE"};
+      return Error{Errc::invalid_argument, in_quotes(text) + ": expected NAME=VALUE"};
     }
     auto& config = resource.configs.emplace_back();
     config.name = text.substr(0, equals);

@@ -11,6 +11,7 @@
 
 #include "kernel/cli/cluster_client.h"
 #include "kernel/cli/context.h"
+#include "kernel/cli/output.h"
 
 namespace millrace::kernel::cli {
 
@@ -45,8 +46,9 @@ Result<Start> start_of(const std::string& text) {
   const auto* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(begin, end, number);
   if (error != std::errc{} || at != end || number < 0) {
-    return Error{Errc::invalid_argument,
-                 "--from " + text + ": expected earliest, latest, an offset, or @MILLISECONDS"};
+    return Error{
+        Errc::invalid_argument,
+        "--from " + in_quotes(text) + ": expected earliest, latest, an offset, or @MILLISECONDS"};
   }
   if (time) return Start{{}, number};
   return Start{Offset{number}, 0};
@@ -242,8 +244,8 @@ Task<> consume(Environment& environment, const Context& context, const Arguments
     const bool known = std::ranges::any_of(
         positions, [&](const Position& one) { return one.partition.partition == number; });
     if (!known) {
-      co_return Error{Errc::out_of_range, "--partition " + std::to_string(number) + ": topic '" +
-                                              arguments.topic + "' has partitions 0 to " +
+      co_return Error{Errc::out_of_range, "--partition " + std::to_string(number) + ": topic " +
+                                              in_quotes(arguments.topic) + " has partitions 0 to " +
                                               std::to_string(topic.partitions.size() - 1)};
     }
   }

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "kernel/cli/output.h"
+
 namespace millrace::kernel::cli {
 
 namespace {
@@ -106,8 +108,8 @@ Result<Timestamp> parse_datetime(const std::string& text) {
     time = parse(text);
   }
   if (time && time->count() >= 0) return Timestamp{time->count()};
-  return Error{Errc::invalid_argument, "'" + text +
-                                           "' is no point in time: expected "
+  return Error{Errc::invalid_argument, in_quotes(text) +
+                                           " is no point in time: expected "
                                            "2026-11-29T10:00:00Z, or @MILLISECONDS since 1970"};
 }
 

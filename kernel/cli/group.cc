@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 
+#include <millrace/utf8.h>
+
 #include "kernel/cli/group_client.h"
 #include "kernel/cli/group_verbs.h"
 
@@ -43,7 +45,7 @@ Task<> remove(Environment& environment, const Context& context, std::string name
   if (context.output == OutputFormat::json) {
     print_json(json::object{{"group", name}, {"deleted", true}});
   } else {
-    std::cout << "deleted group " << name << " and its offsets\n";
+    std::cout << "deleted group " << shown(name) << " and its offsets\n";
   }
   co_return {};
 }

@@ -1,4 +1,5 @@
 #include "kernel/cli/group_client.h"
+#include "kernel/cli/output.h"
 
 #include <algorithm>
 #include <utility>
@@ -28,7 +29,7 @@ bool is_starting(ErrorCode code) {
          code == ErrorCode::coordinator_load_in_progress;
 }
 
-std::string named(const std::string& group) { return "group '" + group + "'"; }
+std::string named(const std::string& group) { return "group " + in_quotes(group); }
 
 std::string text_of(const std::optional<std::string_view>& text) {
   return std::string(text.value_or(""));

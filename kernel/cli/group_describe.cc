@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 
+#include <millrace/utf8.h>
+
 #include "kernel/cli/group_client.h"
 #include "kernel/cli/group_verbs.h"
 
@@ -103,8 +105,8 @@ std::string or_dash(const std::optional<T>& number) {
 }
 
 void print_as_table(const GroupView& view, const std::vector<Line>& lines) {
-  std::cout << "group " << view.group << ", " << view.type << ", " << view.state;
-  if (!view.assignor.empty()) std::cout << ", assigned by " << view.assignor;
+  std::cout << "group " << shown(view.group) << ", " << view.type << ", " << view.state;
+  if (!view.assignor.empty()) std::cout << ", assigned by " << shown(view.assignor);
   std::cout << ", at broker " << view.coordinator << "\n\n";
   Table table({"TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "MEMBER", "HOST", "CLIENT"});
   for (const auto& line : lines) {

@@ -10,6 +10,7 @@
 #include "kernel/cli/datetime.h"
 #include "kernel/cli/group_client.h"
 #include "kernel/cli/group_verbs.h"
+#include "kernel/cli/output.h"
 
 namespace millrace::kernel::cli {
 
@@ -39,7 +40,7 @@ Result<std::int32_t> parse_number(std::string_view text, const std::string& whol
   const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc{} && stopped == text.data() + text.size() && number >= 0) return number;
   return Error{Errc::invalid_argument,
-               "--topic " + whole + ": expected TOPIC, or TOPIC:PARTITION,PARTITION"};
+               "--topic " + in_quotes(whole) + ": expected TOPIC, or TOPIC:PARTITION,PARTITION"};
 }
 
 /// Topic names have no colon.
@@ -166,7 +167,7 @@ Task<> refuse_while_active(GroupClient& client, std::string group) {
   }
   if (!view->is_active()) co_return {};
   co_return error_of(ErrorCode::non_empty_group,
-                     "group '" + group + "' is " + view->state + " with " +
+                     "group " + in_quotes(group) + " is " + view->state + " with " +
                          std::to_string(view->members.size()) +
                          " members, who would overwrite its offsets: stop them first");
 }

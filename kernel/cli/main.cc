@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <millrace/utf8.h>
+
 #include "kernel/cli/context.h"
 #include "kernel/cli/usage.h"
 #include "kernel/env/block_on.h"
@@ -41,10 +43,20 @@ int exit_code_of(const Error& error) {
   }
 }
 
+// Of a message that repeats something very long: how it begins and how it ends.
+std::string bounded(std::string_view text) {
+  constexpr std::size_t bytes_max = 4096;
+  constexpr std::size_t end_bytes = 512;
+  if (text.size() <= bytes_max) return std::string(text);
+  std::string cut(front_of(text, 2 * end_bytes));
+  cut.append("... (").append(std::to_string(text.size())).append(" bytes) ...");
+  return utf8_of(cut.append(text.substr(text.size() - end_bytes)));
+}
+
 OutputFormat format_of(const std::string& name) {
   if (name == "table") return OutputFormat::table;
   if (name == "json") return OutputFormat::json;
-  throw CLI::ValidationError("--output", "expected table or json, found \"" + name + "\"");
+  throw CLI::ValidationError("--output", "expected table or json, found \"" + shown(name) + "\"");
 }
 
 int run_tool(int argc, char** argv) {
@@ -89,7 +101,7 @@ int run_tool(int argc, char** argv) {
   }
   const auto done = action();
   if (done) return 0;
-  std::cerr << "millrace: " << done.error().detail << '\n';
+  std::cerr << "millrace: " << bounded(done.error().detail) << '\n';
   return exit_code_of(done.error());
 }
 

@@ -5,7 +5,16 @@
 
 #include <boost/json.hpp>
 
+#include <millrace/utf8.h>
+
 namespace millrace::kernel::cli {
+
+std::string in_quotes(std::string_view text) { return "'" + shown(text) + "'"; }
+
+void Table::add(std::vector<std::string> row) {
+  for (auto& cell : row) cell = shown(cell);
+  rows_.push_back(std::move(row));
+}
 
 void Table::print() const {
   std::vector<std::size_t> widths(rows_.front().size(), 0);
@@ -25,7 +34,8 @@ void Table::print() const {
 }
 
 void print_json(const boost::json::value& value) {
-  std::cout << boost::json::serialize(value) << '\n';
+  // Names come from arguments and clients, and may be any bytes; they stand in the texts alone.
+  std::cout << utf8_of(boost::json::serialize(value)) << '\n';
 }
 
 }  // namespace millrace::kernel::cli

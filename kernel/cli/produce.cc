@@ -10,6 +10,7 @@
 
 #include "kernel/cli/cluster_client.h"
 #include "kernel/cli/context.h"
+#include "kernel/cli/output.h"
 
 namespace millrace::kernel::cli {
 
@@ -31,7 +32,7 @@ struct Arguments {
 Result<std::int16_t> acks_of(const std::string& text) {
   if (text == "all" || text == "-1") return std::int16_t{-1};
   if (text == "1") return std::int16_t{1};
-  return Error{Errc::invalid_argument, "--acks " + text + ": expected 1 or all"};
+  return Error{Errc::invalid_argument, "--acks " + in_quotes(text) + ": expected 1 or all"};
 }
 
 Result<CompressionId> compression_of(const std::string& text) {
@@ -40,7 +41,7 @@ Result<CompressionId> compression_of(const std::string& text) {
     if (name_of(id) == text) return id;
   }
   return Error{Errc::invalid_argument,
-               "--compression " + text + ": expected none, gzip, snappy, lz4 or zstd"};
+               "--compression " + in_quotes(text) + ": expected none, gzip, snappy, lz4 or zstd"};
 }
 
 // Gathers messages by partition and sends each full batch to its leader.
@@ -150,7 +151,7 @@ Result<std::vector<HeaderView>> headers_of(const Arguments& arguments) {
     const auto equals = header.find('=');
     if (equals == std::string_view::npos) {
       return Error{Errc::invalid_argument,
-                   "--header " + std::string(header) + ": expected NAME=VALUE"};
+                   "--header " + in_quotes(header) + ": expected NAME=VALUE"};
     }
     headers.push_back({header.substr(0, equals), as_bytes(header.substr(equals + 1))});
   }
@@ -168,8 +169,8 @@ Task<> produce(Environment& environment, const Context& context, const Arguments
   const auto partitions = static_cast<std::int32_t>(topic.partitions.size());
   if (arguments.partition >= partitions || arguments.partition < -1) {
     co_return Error{Errc::out_of_range, "--partition " + std::to_string(arguments.partition) +
-                                            ": topic '" + arguments.topic +
-                                            "' has partitions 0 to " +
+                                            ": topic " + in_quotes(arguments.topic) +
+                                            " has partitions 0 to " +
                                             std::to_string(partitions - 1)};
   }
   Producer producer(*cluster, std::move(topic), acks, compression, loaded.codecs());

@@ -13,6 +13,7 @@
 
 #include "kernel/cli/cluster_client.h"
 #include "kernel/cli/context.h"
+#include "kernel/cli/output.h"
 
 namespace millrace::kernel::cli {
 
@@ -41,7 +42,7 @@ Task<> create(Environment& environment, const Context& context, CreateArguments 
     const auto equals = config.find('=');
     if (equals == std::string_view::npos) {
       co_return Error{Errc::invalid_argument,
-                      "--config " + std::string(config) + ": expected KEY=VALUE"};
+                      "--config " + in_quotes(config) + ": expected KEY=VALUE"};
     }
     auto& added = topic.configs.emplace_back();
     added.name = config.substr(0, equals);
@@ -58,7 +59,7 @@ Task<> create(Environment& environment, const Context& context, CreateArguments 
   const ErrorCode code{created.error_code};
   const bool existed = code == ErrorCode::topic_already_exists && arguments.if_not_exists;
   if (code != ErrorCode::none && !existed) {
-    co_return error_of(code, created.error_message.value_or("topic '" + arguments.name + "'"));
+    co_return error_of(code, created.error_message.value_or("topic " + in_quotes(arguments.name)));
   }
   if (context.output == OutputFormat::json) {
     print_json(json::object{{"topic", arguments.name},
@@ -157,7 +158,7 @@ Task<> alter(Environment& environment, const Context& context, AlterArguments ar
   if (answer.results.size() != 1) co_return Error{Errc::corrupt, "the broker answered no topic"};
   const auto& grown = answer.results.front();
   if (const ErrorCode code{grown.error_code}; code != ErrorCode::none) {
-    co_return error_of(code, grown.error_message.value_or("topic '" + arguments.name + "'"));
+    co_return error_of(code, grown.error_message.value_or("topic " + in_quotes(arguments.name)));
   }
   if (context.output == OutputFormat::json) {
     print_json(json::object{{"topic", arguments.name}, {"partitions", arguments.partitions}});
@@ -179,7 +180,8 @@ Result<std::int64_t> parse_before(const std::string& text) {
   const auto* end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, offset);
   if (error == std::errc{} && stopped == end && offset >= 0) return offset;
-  return Error{Errc::invalid_argument, "--before " + text + ": expected an offset, or end"};
+  return Error{Errc::invalid_argument,
+               "--before " + in_quotes(text) + ": expected an offset, or end"};
 }
 
 Result<std::vector<PartitionInfo>> chosen(const TopicInfo& topic,
@@ -257,7 +259,7 @@ Task<> remove(Environment& environment, const Context& context, std::string name
   if (answer.responses.size() != 1) co_return Error{Errc::corrupt, "the broker answered no topic"};
   const auto& deleted = answer.responses.front();
   if (const ErrorCode code{deleted.error_code}; code != ErrorCode::none) {
-    co_return error_of(code, deleted.error_message.value_or("topic '" + name + "'"));
+    co_return error_of(code, deleted.error_message.value_or("topic " + in_quotes(name)));
   }
   if (context.output == OutputFormat::json) {
     print_json(json::object{{"topic", name}, {"deleted", true}});

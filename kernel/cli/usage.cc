@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <millrace/utf8.h>
+
 #include "kernel/config/text.h"
 
 namespace millrace::kernel::cli {
@@ -40,12 +42,13 @@ std::vector<std::string> options_of(const CLI::App& app) {
 std::string unexpected(const CLI::App& verb, const std::string& word) {
   if (word.starts_with('-')) {
     const auto options = options_of(verb);
-    return concat("unknown option ", word, nearest_hint(word, options), "; options are ",
+    return concat("unknown option ", shown(word), nearest_hint(word, options), "; options are ",
                   joined(options));
   }
   const auto verbs = verbs_of(verb);
-  if (verbs.empty()) return concat("\"", word, "\" is one argument too many");
-  return concat("unknown verb ", word, nearest_hint(word, verbs), "; verbs are ", joined(verbs));
+  if (verbs.empty()) return concat("\"", shown(word), "\" is one argument too many");
+  return concat("unknown verb ", shown(word), nearest_hint(word, verbs), "; verbs are ",
+                joined(verbs));
 }
 
 std::string what_is_wrong(const CLI::App& program, const CLI::App& verb,
@@ -69,7 +72,8 @@ std::string what_is_wrong(const CLI::App& program, const CLI::App& verb,
   const auto value_at = text.find(between);
   if (text.starts_with(not_converted) && value_at != std::string::npos) {
     return concat(text.substr(not_converted.size(), value_at - not_converted.size()),
-                  ": expected an integer, found \"", text.substr(value_at + between.size()), "\"");
+                  ": expected an integer, found \"",
+                  shown(std::string_view(text).substr(value_at + between.size())), "\"");
   }
   return text;
 }

@@ -206,6 +206,25 @@ def test_a_mistake_is_explained(fast_broker, words, code, said):
     assert said in outcome.errors
 
 
+@pytest.mark.millrace
+def test_a_long_name_is_not_said_in_full(fast_broker, tool):
+    """The front of it, and how long it is; where it is told to programs it is whole."""
+    name = "long-name-" + "g" * 30_000
+    for words in (("describe", name), ("delete", name), ("reset", name, "--to-datetime", name)):
+        refused = run("-b", fast_broker.address, "group", *words)
+        assert refused.code != 0 and len(refused.errors) < 500, refused.errors[:1000]
+        assert "... (300" in refused.errors, refused.errors
+    with groups.RawConnection(fast_broker.address) as connection:
+        groups.offsets_when_loaded(connection, name, "orders", [0])
+        joined = groups.ask(connection, groups.join(name))
+        joined = groups.ask(connection, groups.join(name, joined.member))
+        assert joined.error == groups.NONE
+        assert max(map(len, tool.text("group", "list").splitlines())) < 1000
+        (listed,) = tool.json_lines("group", "list")
+        assert name in [one["group"] for one in listed["groups"]]
+        groups.ask(connection, groups.leave(name, (joined.member, None)))
+
+
 def test_records_of_groups_are_compressed_as_the_broker_is_told(broker_kind, tmp_path):
     gzip = 1
     attributes_at = 22  # of a batch: the lower byte

@@ -223,13 +223,31 @@ def test_plugins_are_listed_shown_and_checked(tmp_path):
         (["config", "alter", "--group", "", "--set", "a=b"], ["--group: an empty value is no name"]),
         (["config", "describe", "--broker", ""], ["--broker: an empty value is no name"]),
         (["aggregate", "replace", "ledger", ""], ["PLUGIN_FILE: an empty value is no name"]),
+        (["x" * 30_000], ["millrace: unknown verb xxx", "xxx... (30000 bytes)"]),
+        (["topic", "create", "x", "--partitions", "9" * 30_000], ['found "999', '999... (30000 bytes)"']),
     ],
 )
 def test_wrong_usage_is_told_with_what_would_be_right(words, said):
     refused = run(*words)
     assert refused.code == 64
+    assert len(refused.errors) < 2000
     for expected in said:
         assert expected in refused.errors, refused.errors
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["config", "explain", "x" * 30_000],
+        ["-b", "x" * 30_000 + ":1", "topic", "list"],
+        ["stream", "--admin", "x" * 30_000, "describe", "a"],
+        ["plugin", "check", "/" + "x" * 30_000],
+    ],
+    ids=lambda words: words[0].strip("-"),
+)
+def test_what_is_very_long_is_not_said_in_full(words):
+    refused = run(*words)
+    assert refused.code != 0 and len(refused.errors) < 5000
 
 
 def test_help_says_what_each_takes():

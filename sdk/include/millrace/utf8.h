@@ -64,17 +64,21 @@ constexpr std::string_view front_of(std::string_view text, std::size_t bytes_max
 }
 
 /// What somebody else has sent, as it is put into a message: of text that is too long the front,
-/// and how long it is; in one line.
+/// and how long it is; in one line, without what a terminal takes for a command (U+0080 to U+009F
+/// are some terminals' too).
 inline std::string shown(std::string_view text, std::size_t bytes_max = 256) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string front;
-  for (const char c : utf8_of(std::string(front_of(text, bytes_max)))) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      front += c;
+  const auto whole = utf8_of(std::string(front_of(text, bytes_max)));
+  for (std::string_view rest = whole; !rest.empty();) {
+    const auto next = first_code_point(rest);
+    const auto point = static_cast<std::uint32_t>(next.point);
+    if (point < 0x20 || (point >= 0x7f && point < 0xa0)) {
+      front.append("\\x").append({digits[point >> 4U], digits[point & 0xfU]});
     } else {
-      front.append("\\x").append({digits[byte >> 4U], digits[byte & 0xfU]});
+      front.append(rest.substr(0, next.bytes));
     }
+    rest.remove_prefix(next.bytes);
   }
   if (text.size() <= bytes_max) return front;
   return front.append("... (").append(std::to_string(text.size())).append(" bytes)");

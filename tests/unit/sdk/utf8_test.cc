@@ -23,6 +23,11 @@ TEST(Utf8Test, TheFrontOfATextCutsNoCharacter) {
 TEST(Utf8Test, WhatSomebodyHasSentIsShownInOneLineAndNotInFull) {
   EXPECT_EQ(shown("group-1"), "group-1");
   EXPECT_EQ(shown("a\nb\x7f\xff"), "a\\x0ab\\x7f\xef\xbf\xbd");
+  EXPECT_EQ(shown("a\xc2\x9b"
+                  "2J\xc2\xa0\xc3\xa4"),
+            "a\\x9b"
+            "2J\xc2\xa0\xc3\xa4")
+      << "a terminal's command, in one character";
   EXPECT_EQ(shown(std::string(300, 'x'), 4), "xxxx... (300 bytes)");
 }
 
