@@ -14,6 +14,11 @@ constexpr Duration lost_for = std::chrono::seconds(5);
 constexpr Duration looked_for = std::chrono::seconds(20);
 /// Longer than the pauses of clients that look for a leader.
 constexpr Duration told_for = std::chrono::seconds(2);
+constexpr std::size_t told_min = 64;
+constexpr Duration pause_min = std::chrono::milliseconds(25);
+constexpr Duration pause_max = std::chrono::seconds(1);
+/// So many look after the shortest pause.
+constexpr std::int64_t waiting_at_once = 16;
 
 std::size_t leaders_in(const MetadataAnswer& answer) {
   std::size_t hash = 0;
@@ -38,12 +43,12 @@ void LostBrokers::note(const Address& broker, bool reached, MonoTime now) {
   } else {
     lost_.try_emplace(to_string(broker), now, now).first->second.tried_at = now;
   }
-  forget_old(now);
+  forget_lost(now);
 }
 
 bool LostBrokers::leads(const MetadataAnswer& answer, MonoTime now) {
   const std::scoped_lock lock(guard_);
-  forget_old(now);
+  forget_lost(now);
   std::set<std::int32_t> lost;
   for (const auto& broker : answer.brokers) {
     const auto found = lost_.find(to_string(broker.address));
@@ -59,18 +64,26 @@ bool LostBrokers::leads(const MetadataAnswer& answer, MonoTime now) {
 
 bool LostBrokers::told_before(const Address& peer, const MetadataAnswer& answer, MonoTime now) {
   const auto leaders = leaders_in(answer);
+  const auto is_old = [now](const auto& entry) { return now - entry.second.at >= told_for; };
   const std::scoped_lock lock(guard_);
-  forget_old(now);
+  if (told_.size() >= told_max_) {
+    std::erase_if(told_, is_old);
+    told_max_ = std::max(2 * told_.size(), told_min);
+  }
   const auto [told, first] = told_.try_emplace(to_string(peer));
-  const bool before = !first && told->second.leaders == leaders;
+  const bool before = !first && !is_old(*told) && told->second.leaders == leaders;
   told->second = {leaders, now};
   return before;
 }
 
-void LostBrokers::forget_old(MonoTime now) {
+Duration LostBrokers::pause() const noexcept {
+  return std::clamp(pause_min * waiting_.load() / waiting_at_once, pause_min, pause_max);
+}
+
+void LostBrokers::forget_lost(MonoTime now) {
   std::erase_if(lost_,
                 [now](const auto& entry) { return now - entry.second.tried_at >= lost_for; });
-  std::erase_if(told_, [now](const auto& entry) { return now - entry.second.at >= told_for; });
+  if (lost_.empty()) told_.clear();
   any_.store(!lost_.empty(), std::memory_order_relaxed);
 }
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
@@ -26,6 +27,21 @@ class LostBrokers {
   /// Whether the connection of that peer was told the same a moment ago. Notes that it is told it.
   bool told_before(const Address& peer, const MetadataAnswer& answer, MonoTime now);
 
+  /// Counts one that waits for another leader, as long as it lives.
+  class Waiting {
+   public:
+    explicit Waiting(LostBrokers& of) noexcept : of_(of) { of_.waiting_.fetch_add(1); }
+    ~Waiting() { of_.waiting_.fetch_sub(1); }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    LostBrokers& of_;
+  };
+  /// How long each of them pauses between two looks: longer where many wait, so that all together
+  /// take little of the processor just when others take over.
+  Duration pause() const noexcept;
+
  private:
   struct Lost {
     MonoTime since;
@@ -35,12 +51,14 @@ class LostBrokers {
     std::size_t leaders = 0;  // a hash
     MonoTime at;
   };
-  void forget_old(MonoTime now);
+  void forget_lost(MonoTime now);
 
   std::atomic<bool> any_ = false;
+  std::atomic<std::int64_t> waiting_ = 0;
   std::mutex guard_;
   std::map<std::string, Lost> lost_;
   std::map<std::string, Told> told_;
+  std::size_t told_max_ = 0;  // as many may be there until old ones are looked for
 };
 
 }  // namespace millrace::kafka_transport

@@ -106,7 +106,6 @@ Result<Payload> write_answer(const Request& request, const MetadataAnswer& answe
 
 /// Longer than a session lasts by default, and than clients let pass before they look again.
 constexpr Duration news_wait_max = std::chrono::seconds(8);
-constexpr Duration look_again_after = std::chrono::milliseconds(25);
 
 /// Who is told of a leader that cannot be reached, and comes back for another, gets the answer when
 /// there is one. The next request of its connection, which would have to wait as well, ends this.
@@ -115,12 +114,13 @@ Task<MetadataAnswer> wait_for_news(Request& request, const MetadataRequest& aske
   auto& lost = *request.listener.lost;
   auto& shard = co_await this_shard();
   CancelScope waiting(co_await this_scope());
+  const LostBrokers::Waiting counted(lost);
   request.park();
   request.give_way(&waiting);
   request.dispatched();
   const auto until = shard.now() + news_wait_max;
   while (!waiting.cancelled() && shard.now() < until && lost.leads(told, shard.now())) {
-    auto pausing = sleep(look_again_after).within(waiting);
+    auto pausing = sleep(lost.pause()).within(waiting);
     static_cast<void>(co_await std::move(pausing));
     auto looking = request.broker.metadata(request.session, asked);
     auto looked = co_await std::move(looking);

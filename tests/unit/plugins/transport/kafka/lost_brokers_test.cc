@@ -1,6 +1,7 @@
 #include "plugins/transport/kafka/lost_brokers.h"
 
 #include <chrono>
+#include <deque>
 
 #include <gtest/gtest.h>
 
@@ -65,6 +66,27 @@ TEST(LostBrokersTest, AClientIsToldTheSameAgainWhenItComesBackSoon) {
   EXPECT_FALSE(lost.told_before({"192.0.2.7", 40002}, led_by(1), MonoTime(2s)));
   EXPECT_FALSE(lost.told_before(client, led_by(1, 2), MonoTime(2s)));
   EXPECT_FALSE(lost.told_before(client, led_by(1, 2), MonoTime(5s)));
+}
+
+TEST(LostBrokersTest, WhoWasToldWhatIsForgottenWithWhoWasLost) {
+  LostBrokers lost;
+  lost.note(one, false, MonoTime(1s));
+  EXPECT_FALSE(lost.told_before(client, led_by(1), MonoTime(1s)));
+  lost.note(one, true, MonoTime(1s));
+  lost.note(one, false, MonoTime(1s));
+  EXPECT_FALSE(lost.told_before(client, led_by(1), MonoTime(1s)));
+}
+
+TEST(LostBrokersTest, ManyThatWaitLookLessOften) {
+  LostBrokers lost;
+  EXPECT_EQ(lost.pause(), 25ms);
+  std::deque<LostBrokers::Waiting> waiting;
+  while (waiting.size() < 160) waiting.emplace_back(lost);
+  EXPECT_EQ(lost.pause(), 250ms);
+  while (waiting.size() < 10'000) waiting.emplace_back(lost);
+  EXPECT_EQ(lost.pause(), 1s);
+  waiting.clear();
+  EXPECT_EQ(lost.pause(), 25ms);
 }
 
 class LostLeaderTest : public ConnectionFixture {
