@@ -35,15 +35,21 @@ std::optional<BrokerInfo> describe(const BrokerState& broker, const std::string&
 // another one leads, it would look a second later again.
 void name_gone(MetadataAnswer& answer, const ClusterState& cluster, const std::string& listener,
                MonoTime now) {
+  std::set<std::int32_t> named;
+  for (const auto& [id, gone] : cluster.gone) {
+    if (now - gone.since < gone_named_for) named.insert(id);
+  }
+  if (named.empty()) return;
   std::set<std::int32_t> replicas;
   for (const auto& topic : answer.topics) {
     for (const auto& partition : topic.partitions) {
       replicas.insert(partition.replicas.begin(), partition.replicas.end());
     }
   }
-  for (const auto& [id, gone] : cluster.gone) {
-    if (now - gone.since >= gone_named_for || !replicas.contains(id)) continue;
-    if (auto info = describe(gone.last, listener)) answer.brokers.push_back(*std::move(info));
+  for (const auto id : named) {
+    if (!replicas.contains(id)) continue;
+    auto info = describe(cluster.gone.at(id).last, listener);
+    if (info) answer.brokers.push_back(*std::move(info));
   }
 }
 
