@@ -132,7 +132,7 @@ Task<> Engine::start_steps() {
 }
 
 std::string Engine::doing() const {
-  switch (doing_) {
+  switch (doing_.load()) {
     case Doing::starting: break;
     case Doing::opening: {
       const auto all = broker_->partitions_to_open();

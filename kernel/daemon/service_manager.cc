@@ -26,7 +26,7 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-std::optional<std::int64_t> number(std::string_view text) {
+std::optional<std::int64_t> number(const std::string& text) {
   std::int64_t value = 0;
   const auto* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
