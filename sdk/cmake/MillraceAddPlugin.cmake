@@ -2,11 +2,12 @@
 #
 # Builds NAME.so, a plugin of the given kind (transport, storage, compression, coordination,
 # operators), as target plugin_KIND_NAME. It sees <millrace/...> and its own folder, nothing else, and
-# exports its descriptor alone. Installing puts it into lib/millrace/plugins/KIND of the prefix,
-# component `runtime`. Variables that change this:
+# exports its descriptor alone. MILLRACE_VERSION is the version of the SDK, in quotes. Installing puts it into
+# lib/millrace/plugins/KIND of the prefix, component `runtime`. Variables that change this:
 #
 #   MILLRACE_PLUGIN_OUTPUT_DIRECTORY  where it is built, as KIND/NAME.so; plugins/ of the build folder
 #   MILLRACE_PLUGIN_INSTALL           OFF: it is not installed
+#   MILLRACE_PLUGIN_COMPONENT         the component instead of `runtime`
 #   MILLRACE_SANITIZE                 ON: the compiler's flags name sanitizers
 function(millrace_add_plugin name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "KIND" "SOURCES;LIBRARIES")
@@ -20,6 +21,7 @@ function(millrace_add_plugin name)
   set(target "plugin_${arg_KIND}_${name}")
   add_library(${target} MODULE ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE millrace::sdk ${arg_LIBRARIES})
+  target_compile_definitions(${target} PRIVATE MILLRACE_VERSION="${Millrace_VERSION}")
   if(COMMAND millrace_use_pch)
     millrace_use_pch(${target})
   endif()
@@ -36,7 +38,10 @@ function(millrace_add_plugin name)
     target_link_options(${target} PRIVATE LINKER:-z,defs)
   endif()
   if(NOT DEFINED MILLRACE_PLUGIN_INSTALL OR MILLRACE_PLUGIN_INSTALL)
-    install(TARGETS ${target}
-            LIBRARY DESTINATION "lib/millrace/plugins/${arg_KIND}" COMPONENT runtime)
+    if(NOT MILLRACE_PLUGIN_COMPONENT)
+      set(MILLRACE_PLUGIN_COMPONENT runtime)
+    endif()
+    install(TARGETS ${target} LIBRARY DESTINATION "lib/millrace/plugins/${arg_KIND}"
+            COMPONENT ${MILLRACE_PLUGIN_COMPONENT})
   endif()
 endfunction()

@@ -125,6 +125,6 @@ constexpr MillraceOption options[] = {
 }  // namespace
 
 MILLRACE_PLUGIN(GzipPlugin, .kind = "compression", .id = "org.millrace.compression.gzip",
-                .version = "0.1.0", .summary = "gzip by zlib", .options = options);
+                .version = MILLRACE_VERSION, .summary = "gzip by zlib", .options = options);
 
 }  // namespace millrace

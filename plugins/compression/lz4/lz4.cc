@@ -113,6 +113,6 @@ constexpr MillraceOption options[] = {
 }  // namespace
 
 MILLRACE_PLUGIN(Lz4Plugin, .kind = "compression", .id = "org.millrace.compression.lz4",
-                .version = "0.1.0", .summary = "LZ4 frames by liblz4", .options = options);
+                .version = MILLRACE_VERSION, .summary = "LZ4 frames by liblz4", .options = options);
 
 }  // namespace millrace

@@ -116,6 +116,6 @@ class SnappyPlugin final : public Plugin {
 }  // namespace
 
 MILLRACE_PLUGIN(SnappyPlugin, .kind = "compression", .id = "org.millrace.compression.snappy",
-                .version = "0.1.0", .summary = "Snappy, raw and in snappy-java's framing");
+                .version = MILLRACE_VERSION, .summary = "Snappy, raw and in snappy-java's framing");
 
 }  // namespace millrace

@@ -99,6 +99,6 @@ constexpr MillraceOption options[] = {
 }  // namespace
 
 MILLRACE_PLUGIN(ZstdPlugin, .kind = "compression", .id = "org.millrace.compression.zstd",
-                .version = "0.1.0", .summary = "Zstandard by libzstd", .options = options);
+                .version = MILLRACE_VERSION, .summary = "Zstandard by libzstd", .options = options);
 
 }  // namespace millrace

@@ -18,5 +18,5 @@ class StandalonePlugin final : public Plugin {
 }  // namespace millrace::standalone
 
 MILLRACE_SYSTEM_PLUGIN(millrace::standalone::StandalonePlugin, .kind = "coordination",
-                       .id = "org.millrace.coordination.standalone", .version = "0.1.0",
+                       .id = "org.millrace.coordination.standalone", .version = MILLRACE_VERSION,
                        .summary = "one broker's metadata in a local file");

@@ -68,6 +68,6 @@ class ZooKeeperPlugin final : public Plugin {
 }  // namespace millrace::zookeeper
 
 MILLRACE_SYSTEM_PLUGIN(millrace::zookeeper::ZooKeeperPlugin, .kind = "coordination",
-                       .id = "org.millrace.coordination.zookeeper", .version = "0.1.0",
+                       .id = "org.millrace.coordination.zookeeper", .version = MILLRACE_VERSION,
                        .summary = "the cluster's metadata in ZooKeeper",
                        .options = millrace::zookeeper::declared_options);

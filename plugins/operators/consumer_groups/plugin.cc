@@ -87,6 +87,6 @@ class ConsumerGroupsPlugin final : public Plugin, public ServiceProvider {
 }  // namespace millrace::consumer_groups
 
 MILLRACE_SYSTEM_PLUGIN(millrace::consumer_groups::ConsumerGroupsPlugin, .kind = "operators",
-                       .id = "org.millrace.operators.consumer_groups", .version = "0.1.0",
+                       .id = "org.millrace.operators.consumer_groups", .version = MILLRACE_VERSION,
                        .summary = "consumer groups and their offsets, in __consumer_offsets",
                        .provides = "millrace.groups/1");

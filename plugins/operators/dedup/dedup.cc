@@ -69,6 +69,6 @@ constexpr MillraceOption options[] = {
 }  // namespace
 
 MILLRACE_PLUGIN(DedupPlugin, .kind = "operators", .id = "org.millrace.operators.dedup",
-                .version = "0.1.0",
+                .version = MILLRACE_VERSION,
                 .summary = "drops what the same partition had before, within a time",
                 .options = options);

@@ -157,5 +157,5 @@ constexpr MillraceOption options[] = {
 }  // namespace
 
 MILLRACE_PLUGIN(FilterPlugin, .kind = "operators", .id = "org.millrace.operators.filter",
-                .version = "0.1.0", .summary = "records by key, header or JSON field",
+                .version = MILLRACE_VERSION, .summary = "records by key, header or JSON field",
                 .options = options);

@@ -138,5 +138,5 @@ constexpr MillraceOption options[] = {
 }  // namespace
 
 MILLRACE_PLUGIN(FlattenPlugin, .kind = "operators", .id = "org.millrace.operators.flatten",
-                .version = "0.1.0", .summary = "one record for each element of a JSON array",
-                .options = options);
+                .version = MILLRACE_VERSION,
+                .summary = "one record for each element of a JSON array", .options = options);

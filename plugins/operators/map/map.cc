@@ -84,5 +84,5 @@ constexpr MillraceOption options[] = {
 }  // namespace
 
 MILLRACE_PLUGIN(MapPlugin, .kind = "operators", .id = "org.millrace.operators.map",
-                .version = "0.1.0", .summary = "fields of JSON values and headers",
+                .version = MILLRACE_VERSION, .summary = "fields of JSON values and headers",
                 .options = options);

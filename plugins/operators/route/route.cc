@@ -107,5 +107,5 @@ constexpr MillraceOption options[] = {
 }  // namespace
 
 MILLRACE_PLUGIN(RoutePlugin, .kind = "operators", .id = "org.millrace.operators.route",
-                .version = "0.1.0", .summary = "records to topics by key, header or JSON field",
-                .options = options);
+                .version = MILLRACE_VERSION,
+                .summary = "records to topics by key, header or JSON field", .options = options);

@@ -85,4 +85,5 @@ constexpr MillraceOption options[] = {
 }  // namespace
 
 MILLRACE_PLUGIN(ThrottlePlugin, .kind = "operators", .id = "org.millrace.operators.throttle",
-                .version = "0.1.0", .summary = "records at a bounded pace", .options = options);
+                .version = MILLRACE_VERSION, .summary = "records at a bounded pace",
+                .options = options);

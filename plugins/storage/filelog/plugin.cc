@@ -36,6 +36,6 @@ class FilelogPlugin final : public Plugin {
 }  // namespace millrace::filelog
 
 MILLRACE_SYSTEM_PLUGIN(millrace::filelog::FilelogPlugin, .kind = "storage",
-                       .id = "org.millrace.storage.filelog", .version = "0.1.0",
+                       .id = "org.millrace.storage.filelog", .version = MILLRACE_VERSION,
                        .summary = "append-only segment files in Kafka's on-disk format",
                        .options = millrace::filelog::declared_options);

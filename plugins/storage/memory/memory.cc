@@ -316,5 +316,5 @@ class MemoryPlugin final : public Plugin {
 }  // namespace millrace::memory
 
 MILLRACE_SYSTEM_PLUGIN(millrace::memory::MemoryPlugin, .kind = "storage",
-                       .id = "org.millrace.storage.memory", .version = "0.1.0",
+                       .id = "org.millrace.storage.memory", .version = MILLRACE_VERSION,
                        .summary = "logs in memory, gone with the process");

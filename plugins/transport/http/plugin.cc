@@ -20,6 +20,6 @@ class HttpTransportPlugin final : public Plugin {
 }  // namespace millrace::http_transport
 
 MILLRACE_SYSTEM_PLUGIN(millrace::http_transport::HttpTransportPlugin, .kind = "transport",
-                       .id = "org.millrace.transport.http", .version = "0.1.0",
+                       .id = "org.millrace.transport.http", .version = MILLRACE_VERSION,
                        .summary = "Metrics, health and administration over HTTP",
                        .options = millrace::http_transport::declared_options);

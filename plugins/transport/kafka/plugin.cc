@@ -39,6 +39,6 @@ class KafkaTransportPlugin final : public Plugin {
 }  // namespace millrace::kafka_transport
 
 MILLRACE_SYSTEM_PLUGIN(millrace::kafka_transport::KafkaTransportPlugin, .kind = "transport",
-                       .id = "org.millrace.transport.kafka", .version = "0.1.0",
+                       .id = "org.millrace.transport.kafka", .version = MILLRACE_VERSION,
                        .summary = "The Kafka protocol, for every client that speaks it",
                        .options = millrace::kafka_transport::declared_options);
