@@ -94,6 +94,9 @@ class KernelBroker final : public Broker {
     return cluster_.keep_topic(std::move(topic), std::move(why));
   }
   Task<> release_topic(std::string topic) { return cluster_.release_topic(std::move(topic)); }
+  Task<TopicDeleted> erase_at_controller(std::string topic) {
+    return cluster_.erase_at_controller(std::move(topic));
+  }
 
   /// For tests: see Partition::hold_high_watermark.  [control thread]
   Task<> hold_high_watermark(TopicPartition partition, bool held);

@@ -334,4 +334,24 @@ Task<TopicCreated> ClusterKeeper::create_at_controller(NewTopic topic) {
   co_return std::move(answer);
 }
 
+Task<TopicDeleted> ClusterKeeper::erase_at_controller(std::string topic) {
+  MR_CO_TRY(const auto pass, running_.enter());
+  auto call = [topic](Peer& peer) {
+    std::vector<TopicName> topics{{topic, {}}};
+    return peer.delete_topics(std::move(topics));
+  };
+  auto asking = peers_.ask(PeerLane::topics, controller_address(), update_time_max, std::move(call))
+                    .within(background_);
+  MR_CO_TRY(auto deleted, co_await std::move(asking));
+  if (deleted.size() != 1)
+    co_return Error{Errc::corrupt, "the controller answers for other topics"};
+  auto answer = std::move(deleted.front());
+  if (answer.error != ErrorCode::none) co_return std::move(answer);
+  auto gone = [topic](const ClusterState& state) {
+    return state.find(std::string_view(topic)) == nullptr;
+  };
+  MR_CO_CHECK(co_await until(std::move(gone), ask_time_max));
+  co_return std::move(answer);
+}
+
 }  // namespace millrace::kernel

@@ -66,6 +66,7 @@ class ClusterKeeper final : public UpdateTarget, public InSyncAuthority {
   Task<> until(std::function<bool(const ClusterState&)> known, Duration limit);
   /// By the controller, wherever it is.
   Task<TopicCreated> create_at_controller(NewTopic topic);
+  Task<TopicDeleted> erase_at_controller(std::string topic);
 
   /// The topic is in use by this broker itself: until release_topic(), or the end of our session,
   /// no controller deletes it. `why` is what is told to whoever tries.

@@ -58,7 +58,13 @@ Task<> StreamChangelog::remove(Session& session) {
   topics.push_back({topic_, {}});
   auto deleting = parts_.broker.admin().delete_topics(session, std::move(topics), admin_limit);
   MR_CO_TRY(const auto deleted, co_await std::move(deleting));
-  const auto& answer = deleted.at(0);
+  auto answer = deleted.at(0);
+  if (answer.error == ErrorCode::not_controller) {
+    auto ask = [&broker = parts_.broker, topic = topic_] {
+      return broker.erase_at_controller(topic);
+    };
+    MR_CO_TRY(answer, co_await run_on(parts_.environment.control(), std::move(ask)));
+  }
   if (answer.error == ErrorCode::none || answer.error == ErrorCode::unknown_topic_or_partition) {
     co_return {};
   }
