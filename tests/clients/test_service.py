@@ -1,0 +1,191 @@
+"""The daemon as a service manager meets it: what it is told by the protocol of sd_notify(3), when, and
+what the journal gets."""
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import time
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from harness.broker import Millrace
+from harness.confluent import create_topic
+
+pytestmark = pytest.mark.millrace
+
+DATAGRAM_SECONDS_MAX = 30
+WATCHDOG_SECONDS = 2
+CANNOT_CREATE = 73
+PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
+NUMBERS = count()
+
+
+class Supervised(Millrace):
+    """Started as by systemd, whose part is the test's."""
+
+    def __init__(self, folder: Path, config: Path | None = None, **more):
+        super().__init__(folder, **more)
+        self.config = config
+        self.told: list[str] = []
+        name = f"millrace-test-{os.getpid()}-{next(NUMBERS)}"
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind("\0" + name)
+        self.log_path.touch()
+        log = self.log_path.stat()
+        self.variables = {
+            "NOTIFY_SOCKET": f"@{name}",
+            "WATCHDOG_USEC": WATCHDOG_SECONDS * 1_000_000,
+            "JOURNAL_STREAM": f"{log.st_dev}:{log.st_ino}",
+        }
+
+    def command(self) -> list[str]:
+        program, *words = super().command()
+        if self.config:
+            words = ["--config", str(self.config), *words]
+        return ["env", *(f"{key}={value}" for key, value in self.variables.items()), program, *words]
+
+    def begin(self) -> "Supervised":
+        """Starts it and waits for nothing."""
+        with self.log_path.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder
+            )
+        return self
+
+    def wait_told(self, start: str) -> str:
+        """The next line that begins so; all that come are kept."""
+        deadline = time.monotonic() + DATAGRAM_SECONDS_MAX
+        while True:
+            self.socket.settimeout(max(deadline - time.monotonic(), 0.001))
+            try:
+                lines = self.socket.recv(4096).decode().split("\n")
+            except TimeoutError:
+                raise AssertionError(
+                    f"not told {start}, only {self.told}:\n{self.log_tail()}"
+                ) from None
+            self.told += lines
+            for line in lines:
+                if line.startswith(start):
+                    return line
+
+    def is_silent(self) -> bool:
+        """But for what was under way no beat comes in the time after which systemd would end it."""
+        self.socket.settimeout(WATCHDOG_SECONDS)
+        beats = 0
+        try:
+            while beats < 5:
+                beats += b"WATCHDOG=1" in self.socket.recv(4096)
+        except TimeoutError:
+            return True
+        return False
+
+    def close(self) -> None:
+        super().close()
+        self.socket.close()
+
+
+@pytest.fixture
+def broker(tmp_path):
+    one = Supervised(tmp_path / "broker")
+    yield one
+    one.close()
+
+
+def test_it_is_ready_when_it_serves_and_says_that_it_stops(broker):
+    broker.begin().wait_told("READY=1")
+    create_topic(broker.address, "orders", 3)
+    broker.wait_told("STATUS=serving 3 partitions")
+    assert broker.told[0].startswith("EXTEND_TIMEOUT_USEC="), broker.told
+    assert "STOPPING=1" not in broker.told
+    assert broker.stop()[0] == 0
+    broker.wait_told("STOPPING=1")
+    broker.wait_told("STATUS=stopping")
+
+
+def test_a_recovery_says_how_far_it_is(broker):
+    """What one log waits for is a file that never ends."""
+    create_topic(broker.start().address, "orders", 3)
+    broker.kill()
+    held_up = broker.folder / "data" / "orders-1" / "leader-epoch-checkpoint"
+    held_up.unlink(missing_ok=True)
+    os.mkfifo(held_up)
+
+    broker.begin()
+    broker.wait_told("STATUS=recovering 2 of 3 logs")
+    assert broker.told[-2].startswith("EXTEND_TIMEOUT_USEC="), broker.told
+    assert broker.stop()[0] == 0
+
+
+def test_why_a_start_failed_is_told(tmp_path):
+    one = Supervised(tmp_path / "broker", settings={"broker.data": "/proc/no/such"})
+    try:
+        one.begin()
+        assert "/proc/no/such" in one.wait_told("STATUS=could not start: ")
+        assert one.process.wait(timeout=DATAGRAM_SECONDS_MAX) == CANNOT_CREATE
+        assert "READY=1" not in one.told
+    finally:
+        one.close()
+
+
+def test_a_process_that_is_stopped_has_no_heartbeat(broker):
+    broker.begin().wait_told("READY=1")
+    broker.wait_told("WATCHDOG=1")
+    broker.process.send_signal(signal.SIGSTOP)
+    assert broker.is_silent()
+    broker.process.send_signal(signal.SIGCONT)
+    broker.wait_told("WATCHDOG=1")
+
+
+def ptrace(request: int, thread: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    assert libc.ptrace(request, thread, None, None) == 0, os.strerror(ctypes.get_errno())
+
+
+@pytest.mark.parametrize("name", ["mr-shard-1", "mr-control"])
+def test_a_thread_that_is_stuck_ends_the_heartbeat_and_is_named(broker, name):
+    broker.begin().wait_told("READY=1")
+    tasks = Path(f"/proc/{broker.process.pid}/task")
+    threads = {(task / "comm").read_text().strip(): int(task.name) for task in tasks.iterdir()}
+    broker.wait_told("WATCHDOG=1")
+    ptrace(PTRACE_SEIZE, threads[name])
+    ptrace(PTRACE_INTERRUPT, threads[name])
+    os.waitpid(threads[name], 0x40000000)  # __WALL
+    assert broker.is_silent()
+    broker.wait_for_log_line("a thread does not turn", f"threads={name} ")
+    ptrace(PTRACE_DETACH, threads[name])
+    broker.wait_told("WATCHDOG=1")
+    broker.wait_for_log_line("all threads turn again")
+    assert broker.stop()[0] == 0
+
+
+def test_a_reload_is_told_and_says_what_needs_a_restart(tmp_path):
+    config = tmp_path / "millrace.toml"
+    config.write_text("")
+    one = Supervised(tmp_path / "broker", config)
+    try:
+        one.begin().wait_told("READY=1")
+        config.write_text('[broker]\nmemory = 300000000\n[log]\nlevel = "debug"\nformat = "json"\n')
+        before = time.monotonic_ns() // 1000
+        one.process.send_signal(signal.SIGHUP)
+        one.wait_told("RELOADING=1")
+        at = int(one.told[-1].removeprefix("MONOTONIC_USEC="))
+        assert before <= at <= time.monotonic_ns() // 1000
+        one.wait_told("READY=1")
+        one.wait_for_log_line("log levels are as configured now")
+        one.wait_for_log_line("count from the next start", 'options="broker.memory, log.format"')
+        assert one.stop()[0] == 0
+    finally:
+        one.close()
+
+
+def test_in_the_journal_lines_have_a_priority_and_no_time(broker):
+    broker.begin().wait_told("READY=1")
+    assert broker.stop()[0] == 0
+    lines = broker.log_text().splitlines()
+    assert lines
+    assert all(line.startswith(("<6>INFO  ", "<4>WARN  ")) for line in lines), lines
