@@ -3,10 +3,12 @@ for everything that decides whether a message is lost; and readers that follow i
 
 import threading
 import time
+from contextlib import contextmanager
 
 import confluent_kafka as ck
 
 from parts.history import Acknowledged, History, Read, Sent
+from parts.waiting import until
 
 KEYS = 20
 BURST = 10
@@ -15,8 +17,15 @@ MESSAGE_SECONDS_MAX = 120
 IN_FLIGHT_MAX = 2000
 WAIT_SECONDS_MAX = 90
 READ_SECONDS_MAX = 30
-STOP_SECONDS_MAX = 5
+STOP_SECONDS_MAX = 15
 CLOSED_SECONDS_MAX = 10
+NOBODY_LEADS = {
+    ck.KafkaError.NOT_LEADER_FOR_PARTITION,
+    ck.KafkaError.LEADER_NOT_AVAILABLE,
+    ck.KafkaError._ALL_BROKERS_DOWN,
+    ck.KafkaError._TIMED_OUT,
+    ck.KafkaError._TRANSPORT,
+}
 GIVES_UP = (ck.KafkaException, SystemError)
 """An idempotent producer that finds a gap; raised through a callback, it is a SystemError."""
 
@@ -44,6 +53,7 @@ class Load:
         self.acknowledged_at: list[float] = []
         self._news = threading.Condition()
         self._ending = threading.Event()
+        self._sending = threading.Lock()
         self._producer = ck.Producer(
             {
                 "bootstrap.servers": addresses,
@@ -78,9 +88,19 @@ class Load:
                 f"{len(self.history.acknowledged)} of {wanted} acknowledged; {self.errors[:3]}"
             )
 
+    @contextmanager
+    def held(self):
+        """Nothing is sent within it, and all that was is answered. The client stays connected."""
+        with self._sending:
+            self._flush()
+            yield
+
     def finish(self) -> None:
         self._ending.set()
         self._thread.join()
+        self._flush()
+
+    def _flush(self) -> None:
         left = self._producer.flush(MESSAGE_SECONDS_MAX)
         assert left == 0 and not self.errors, f"{left} not answered; {self.errors[:3]}"
 
@@ -108,25 +128,32 @@ class Load:
     def _run(self) -> None:
         number = self.first
         while not self._ending.is_set():
-            for _ in range(BURST):
-                key = f"key-{number % KEYS}"
-                try:
-                    self._producer.produce(
-                        self.topic, b"%d" % number, key, on_delivery=self._note_of(number)
-                    )
-                except BufferError:  # as many wait as we want
-                    break
-                except ck.KafkaException as fatal:
-                    self._fail(str(fatal))
-                    return
-                self.history.sent.append(Sent(number, key))
-                number += 1
+            with self._sending:
+                number = self._send_from(number)
             try:
                 self._producer.poll(0)
             except GIVES_UP as fatal:
                 self._fail(str(fatal))
                 return
             self._ending.wait(PAUSE_SECONDS)
+
+    def _send_from(self, number: int) -> int:
+        """A few; returns the number of the next."""
+        for _ in range(BURST):
+            key = f"key-{number % KEYS}"
+            try:
+                self._producer.produce(
+                    self.topic, b"%d" % number, key, on_delivery=self._note_of(number)
+                )
+            except BufferError:  # as many wait as we want
+                break
+            except ck.KafkaException as fatal:
+                self._fail(str(fatal))
+                self._ending.set()
+                break
+            self.history.sent.append(Sent(number, key))
+            number += 1
+        return number
 
     def _fail(self, text: str) -> None:
         with self._news:
@@ -202,6 +229,23 @@ def consumer_of(addresses: str) -> ck.Consumer:
     )
 
 
+def watermarks(consumer: ck.Consumer, topic: str, partition: int) -> tuple[int, int]:
+    """Where the partition's log begins, and where it ends for readers; asked again while nobody leads
+    it, as librdkafka does not by itself."""
+    found: list[tuple[int, int]] = []
+
+    def told() -> bool:
+        try:
+            at = ck.TopicPartition(topic, partition)
+            found.append(consumer.get_watermark_offsets(at, timeout=READ_SECONDS_MAX))
+        except ck.KafkaException as failure:
+            assert failure.args[0].code() in NOBODY_LEADS, failure
+        return bool(found)
+
+    until(told, WAIT_SECONDS_MAX, f"the end of {topic}-{partition}")
+    return found[0]
+
+
 def read_log(addresses: str, topic: str, partitions: int) -> dict[int, list[tuple[int, int]]]:
     """All of the topic, as it is now: of each partition (offset, number)."""
     consumer = consumer_of(addresses)
@@ -209,7 +253,7 @@ def read_log(addresses: str, topic: str, partitions: int) -> dict[int, list[tupl
     try:
         for partition in range(partitions):
             at = ck.TopicPartition(topic, partition, 0)
-            _, end = consumer.get_watermark_offsets(at, timeout=30)
+            _, end = watermarks(consumer, topic, partition)
             consumer.assign([at])
             records = log.setdefault(partition, [])
             while end > 0 and (not records or records[-1][0] < end - 1):
