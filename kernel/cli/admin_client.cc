@@ -8,6 +8,8 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "kernel/config/text.h"
+
 namespace millrace::kernel::cli {
 
 namespace {
@@ -57,6 +59,33 @@ Errc code_of(unsigned status) {
 }
 
 }  // namespace
+
+ReplacedWhere replaced_where(const boost::json::object& answer) {
+  std::vector<std::string> done;
+  std::vector<std::string> not_done;
+  const auto* brokers = answer.if_contains("brokers");
+  if (brokers != nullptr && brokers->is_array()) {
+    for (const auto& element : brokers->get_array()) {
+      if (!element.is_object()) continue;
+      const auto& broker = element.get_object();
+      const auto* replaced = broker.if_contains("replaced");
+      if (replaced != nullptr && replaced->is_bool() && replaced->get_bool()) {
+        done.push_back(text_of(broker, "id"));
+      } else {
+        not_done.push_back(
+            concat("broker ", text_of(broker, "id"), ": ", text_of(broker, "reason")));
+      }
+    }
+  }
+  ReplacedWhere where;
+  if (!not_done.empty()) {
+    where.everywhere = Error{Errc::conflict, "not replaced everywhere: " + joined(not_done, "; ")};
+  }
+  if (done.size() + not_done.size() > 1) {
+    where.at = concat(done.size() == 1 ? " at broker " : " at brokers ", joined(done));
+  }
+  return where;
+}
 
 std::string text_of(const boost::json::object& object, std::string_view name) {
   const auto* value = object.if_contains(name);

@@ -16,6 +16,13 @@ namespace millrace::kernel::cli {
 Task<boost::json::object> ask_admin(Network& network, std::string address, std::string method,
                                     std::string path, std::string body = {});
 
+/// What an answer to a replacement says of brokers.
+struct ReplacedWhere {
+  std::string at;       ///< " at brokers 1, 3"; nothing of a broker that is alone
+  Result<> everywhere;  ///< the error names the others, and why not
+};
+ReplacedWhere replaced_where(const boost::json::object& answer);
+
 /// A member of an answer as it is shown; "?" where there is none.
 std::string text_of(const boost::json::object& object, std::string_view name);
 

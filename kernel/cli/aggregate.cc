@@ -44,24 +44,26 @@ Task<> list(Environment& environment, const Context& context, const AggregateVer
 }
 
 Task<> replace(Environment& environment, const Context& context, const AggregateVerb& verb) {
-  // The broker's working folder may be another.
+  // The brokers' working folders may be others.
   const auto file = std::filesystem::absolute(verb.file).string();
   auto asking = ask_admin(environment.network(), verb.admin, "PATCH",
                           "/admin/aggregates/" + path_segment(verb.name),
                           json::serialize(json::object{{"file", file}}));
   MR_CO_TRY(const auto answer, co_await std::move(asking));
+  auto where = replaced_where(answer);
   if (context.output == OutputFormat::json) {
     print_json(answer);
-    co_return {};
+    co_return std::move(where.everywhere);
   }
   const auto starts_from = text_of(answer, "starts_from");
-  std::cout << verb.name << " runs version " << text_of(answer, "version") << " of " << file;
+  std::cout << verb.name << " runs version " << text_of(answer, "version") << " of " << file
+            << where.at;
   if (starts_from != file) {
-    std::cout << " until this broker restarts; to keep it, put the file in place of "
-              << starts_from;
+    std::cout << " until " << (where.at.empty() ? "this broker" : "one of them")
+              << " restarts; to keep it, put the file in place of " << starts_from;
   }
   std::cout << '\n';
-  co_return {};
+  co_return std::move(where.everywhere);
 }
 
 }  // namespace
@@ -84,10 +86,10 @@ void add_aggregate_verb(CLI::App& app, Context& context, Action& action) {
   does(verb->add_subcommand("list", "list what runs, from which file"), &list);
   auto* replacing = verb->add_subcommand(
       "replace",
-      "let an aggregate go on as another version of its plugin, with the state of its log, until "
-      "the broker restarts; one that does not fit is refused, and the old one goes on");
+      "let an aggregate go on as another version of its plugin, with the state of its log, at "
+      "every broker until that restarts; what does not fit is refused, and the old one goes on");
   replacing->add_option("NAME", chosen->name, "the aggregate")->required();
-  replacing->add_option("PLUGIN_FILE", chosen->file, "on the broker's machine")
+  replacing->add_option("PLUGIN_FILE", chosen->file, "on each broker's machine")
       ->required()
       ->check(not_empty);
   does(replacing, &replace);

@@ -147,18 +147,20 @@ Task<> remove(Environment& environment, const Context& context, const StreamVerb
 }
 
 Task<> replace(Environment& environment, const Context& context, const StreamVerb& verb) {
-  // The broker's working folder may be another.
+  // The brokers' working folders may be others.
   const auto file = std::filesystem::absolute(verb.file).string();
   Change wanted{"POST", path_of(verb) + "/replace", {{"step", verb.step}, {"file", file}}};
   auto changing = change(environment, context, verb, std::move(wanted));
   MR_CO_TRY(const auto answer, co_await std::move(changing));
   const auto* kept = answer.if_contains("kept");
   const bool until_restart = kept != nullptr && kept->is_bool() && !kept->get_bool();
+  auto where = replaced_where(answer);
   say(context, "step " + verb.step + " of " + verb.name + " runs the operator of " + file +
+                   where.at +
                    (until_restart ? " until the broker restarts: the configuration, which declares "
                                     "the stream, names the operator of each start"
                                   : ", also after a restart of the broker"));
-  co_return {};
+  co_return std::move(where.everywhere);
 }
 
 }  // namespace
@@ -198,9 +200,11 @@ void add_stream_verb(CLI::App& app, Context& context, Action& action) {
   removing->add_flag("--keep-state", chosen->keep_state,
                      "a stream of this name that is made later goes on from there");
   does(removing, &remove);
-  auto* replacing = named("replace", "let a step go on as the operator of another plugin file");
+  auto* replacing = named("replace",
+                          "let a step go on as the operator of another plugin file, at every "
+                          "broker; one that cannot is named, and goes on as before");
   replacing->add_option("STEP", chosen->step, "the step's name")->required();
-  replacing->add_option("PLUGIN_FILE", chosen->file, "on the broker's machine")
+  replacing->add_option("PLUGIN_FILE", chosen->file, "on each broker's machine")
       ->required()
       ->check(not_empty);
   does(replacing, &replace);

@@ -15,6 +15,8 @@
 #include "kernel/config/text.h"
 #include "kernel/streams/aggregate_files.h"
 #include "kernel/streams/aggregate_router.h"
+#include "kernel/streams/operator_file.h"
+#include "kernel/streams/replacements.h"
 #include "kernel/streams/stream_service.h"
 #include "kernel/streams/stream_trial.h"
 
@@ -113,6 +115,7 @@ Task<> Engine::start_steps() {
   doing_ = Doing::loading;
   MR_CO_CHECK(co_await start_operators());
   make_streams();
+  make_replacements();
   MR_CO_CHECK(co_await streams_->try_configured());
   MR_CO_CHECK(plugins_->start("transport"));
   log_plugins("transport");
@@ -125,6 +128,7 @@ Task<> Engine::start_steps() {
   doing_ = Doing::announcing;
   MR_CO_CHECK(co_await broker_->announce(endpoints_));
   MR_CO_CHECK(co_await streams_->open());
+  replacements_->open();
   step_ = Step::running;
   doing_ = Doing::serving;
   operations_.set_state(Operations::State::serving);
@@ -198,6 +202,22 @@ void Engine::make_streams() {
                                                          .data = broker_->config().data},
                                              std::move(plan_.streams));
   broker_->offer<Streams>(*streams_);
+}
+
+void Engine::make_replacements() {
+  LocalReplacements local;
+  local.content = [&files = services_.environment.files()](const std::string& file) {
+    return content_of(files, file);
+  };
+  local.replace = [this](const Replacement& wanted, bool asked_here) {
+    const auto& [name, step, file] = wanted;
+    if (!step) return aggregates_->replace(name, file);
+    return asked_here ? streams_->replace(name, *step, file)
+                      : streams_->replace_as_asked(name, *step, file);
+  };
+  replacements_ = std::make_unique<ReplacementService>(
+      services_.environment, *coordination_, services_.log, plan_.broker.id, std::move(local));
+  broker_->offer<Replacements>(*replacements_);
 }
 
 Result<> Engine::connect(ServiceProvider& provider, std::string_view plugin) {
@@ -291,6 +311,10 @@ Task<> Engine::stop(Duration grace) {
     auto closed = co_await aggregates_->close();
     keep(std::move(closed));
   }
+  if (replacements_ && broker_open_) {
+    auto closed = co_await replacements_->close();
+    keep(std::move(closed));
+  }
   for (auto* transport : std::views::reverse(listening_)) {
     auto stopped = co_await transport->stop(grace);
     keep(std::move(stopped));
@@ -309,6 +333,7 @@ Task<> Engine::stop(Duration grace) {
   }
   // Not before: through one of them followers and the controller talk to other brokers.
   plugins_->stop("transport");
+  replacements_.reset();
   streams_.reset();
   aggregates_.reset();
   plugins_->stop();

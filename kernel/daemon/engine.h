@@ -24,6 +24,7 @@ namespace millrace::kernel {
 class AggregateFiles;
 class AggregateRouter;
 class KernelBroker;
+class ReplacementService;
 class StderrLog;
 class StreamService;
 
@@ -78,6 +79,7 @@ class Engine {
   Task<> start_operators();
   Result<> connect(ServiceProvider& provider, std::string_view plugin);
   void make_streams();
+  void make_replacements();
   Task<> listen();
   Result<std::optional<NamedExtension>> find_peer_link() const;
   RecordLink* record_link_of(std::string_view instance) const;
@@ -97,6 +99,7 @@ class Engine {
   std::unique_ptr<AggregateFiles> aggregate_files_;
   std::unique_ptr<AggregateRouter> aggregates_;
   std::unique_ptr<StreamService> streams_;
+  std::unique_ptr<ReplacementService> replacements_;
   bool broker_open_ = false;
   std::vector<Transport*> listening_;
   std::vector<Endpoint> endpoints_;

@@ -12,6 +12,8 @@ namespace {
 
 constexpr const char* folder_name = ".operators";
 
+std::string folder_of(const std::string& data) { return concat(data, "/", folder_name); }
+
 /// FNV-1a, 64 bits.
 std::string content_id(Bytes content) {
   std::uint64_t hash = 0xcbf29ce484222325U;
@@ -53,7 +55,7 @@ Result<PrivateCopy> load_private_copy(FileSystem& files, const std::string& path
   if (!inspected) return Error{Errc::invalid_argument, inspected.error().detail};
   const auto content = read_file(files, path);
   if (!content) return Error{Errc::invalid_argument, content.error().detail};
-  const auto folder = concat(data, "/", folder_name);
+  const auto folder = folder_of(data);
   MR_CHECK(files.make_folders(folder));
   PrivateCopy copy{{concat(folder, "/", content_id(*content), ".so")}};
   copy.is_new = !files.info(copy.library.path);
@@ -70,6 +72,17 @@ Result<PrivateCopy> load_private_copy(FileSystem& files, const std::string& path
 
 void forget_private_copy(FileSystem& files, const PrivateCopy& copy) {
   if (copy.is_new) static_cast<void>(files.remove(copy.library.path));
+}
+
+Result<std::string> content_of(FileSystem& files, const std::string& path) {
+  MR_CHECK(check_is_file(path));
+  const auto content = read_file(files, path);
+  if (!content) return Error{Errc::invalid_argument, content.error().detail};
+  return content_id(*content);
+}
+
+std::string own_copy(const std::string& copy, const std::string& data) {
+  return concat(folder_of(data), "/", std::filesystem::path(copy).filename().string());
 }
 
 Error about_original(Error error, const std::string& copy, const std::string& path) {

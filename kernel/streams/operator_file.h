@@ -24,6 +24,12 @@ Result<PrivateCopy> load_private_copy(FileSystem& files, const std::string& path
 /// One that was refused after all.  [a worker]
 void forget_private_copy(FileSystem& files, const PrivateCopy& copy);
 
+/// The same for files of the same content, by which their copies are named. Errors as above; may
+/// block.  [a worker]
+Result<std::string> content_of(FileSystem& files, const std::string& path);
+/// The copy of ours with the name that `copy`, maybe one of another broker, has in its folder.
+std::string own_copy(const std::string& copy, const std::string& data);
+
 /// `error`, about `path` where it was about its copy.
 Error about_original(Error error, const std::string& copy, const std::string& path);
 

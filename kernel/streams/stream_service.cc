@@ -171,8 +171,11 @@ Task<> StreamService::start_stored(StreamSpec spec, bool stopped) {
   co_return {};
 }
 
-// As declared over the admin API.
+// As declared over the admin API. A file that has taken an operator's place lies with each broker.
 Task<PlannedStream> StreamService::plan(StreamSpec spec) {
+  for (auto& step : spec.steps) {
+    if (!step.file.empty()) step.file = own_copy(step.file, parts_.data);
+  }
   auto work = [spec = std::move(spec), files = parts_.files] { return plan_stream(spec, files); };
   auto planning = run_watched(parts_.environment, load_limit, std::move(work));
   MR_CO_TRY(auto planned, co_await std::move(planning));
@@ -258,7 +261,13 @@ Task<> StreamService::start_behind_failed(std::string name) {
 }
 Task<> StreamService::replace(std::string name, std::string step, std::string file) {
   auto make = [this, name = std::move(name), step = std::move(step), file = std::move(file)] {
-    return replace_here(name, step, file);
+    return replace_here(name, step, file, true);
+  };
+  co_return co_await run_on(home(), std::move(make));
+}
+Task<> StreamService::replace_as_asked(std::string name, std::string step, std::string file) {
+  auto make = [this, name = std::move(name), step = std::move(step), file = std::move(file)] {
+    return replace_here(name, step, file, false);
   };
   co_return co_await run_on(home(), std::move(make));
 }
@@ -336,7 +345,10 @@ Task<> StreamService::start_here(std::string name, bool skip) {
   co_return {};
 }
 
-Task<> StreamService::replace_here(std::string name, std::string step, std::string file) {
+Task<> StreamService::replace_here(std::string name, std::string step, std::string file,
+                                   bool remember) {
+  // Where it was declared a moment ago it is not followed yet.
+  if (!remember && !streams_.contains(name)) MR_CO_CHECK(co_await follow_stored());
   MR_CO_TRY(const auto held, co_await changes_.lock());
   MR_CO_TRY(auto* runner, find(name));
   const auto& steps = runner->spec().steps;
@@ -374,6 +386,7 @@ Task<> StreamService::replace_here(std::string name, std::string step, std::stri
               {{"stream", name}, {"declared_in", runner->declared_in()}});
     co_return {};
   }
+  if (!remember) co_return {};
   auto put = [this, spec = runner->spec()] { return store_.put(spec, true); };
   co_return co_await on_control(std::move(put));
 }

@@ -3,6 +3,7 @@ its log is led, reads and writes what others lead, and goes on elsewhere when it
 
 import json
 import random
+import shutil
 import threading
 from collections import Counter
 from http.client import HTTPException
@@ -13,6 +14,7 @@ from harness.broker import PREFIX
 from harness.confluent import Confluent
 from harness.http import Answer, Http
 from harness.streams import STEPS
+from harness.tool import Outcome, run
 
 from parts.cluster import Cluster
 from parts.waiting import until
@@ -32,6 +34,16 @@ COUNT = {
 }
 EXAMPLES = PREFIX / "tests" / "plugins" / "examples"
 """operators/bank.so: that of sdk/examples."""
+STAMP = {
+    "name": "stamp",
+    "sources": ["words"],
+    "sink": "counts",
+    "steps": [{"operator": "stamp_one", "options": {}}],
+}
+STAMP_TWO = STEPS / "operators" / "stamp_two.so"
+TALLIES = PREFIX / "tests" / "plugins" / "aggregates"
+OWN_FILE = "/proc/self/cwd/next.so"
+"""For each broker a file of its own folder, where it runs: as if each had a machine."""
 ACCOUNTS = ["ann", "bob", "cyd"]
 DEPOSITS_BETWEEN = 100
 SERVICE_UNAVAILABLE = 503
@@ -206,6 +218,140 @@ def test_a_stream_is_the_same_at_every_broker(make_cluster):
     until(lambda: is_everywhere("stopped"), MOVED_SECONDS_MAX, "stopped at all")
     assert streams.ask(3, "POST", "/admin/streams/count/start").status == 200
     until(lambda: is_everywhere("running"), MOVED_SECONDS_MAX, "running again")
+    cluster.end()
+
+
+def test_a_stream_is_deleted_with_its_state_at_any_broker(make_cluster):
+    """One of them is the controller, which alone deletes topics."""
+    cluster, streams = counting(make_cluster)
+    with Sender(cluster, WORDS) as sender:
+        sender.check()
+    for id in cluster.brokers:
+        assert streams.ask(id, "POST", "/admin/streams", COUNT).status == 201
+        streams.wait_for_position(1)
+        answer = streams.ask(id, "DELETE", "/admin/streams/count")
+        assert answer.status == 200, answer
+        assert CHANGELOG not in cluster.metadata(id=id).topics
+        until(lambda: not streams.facts(), MOVED_SECONDS_MAX, "gone at all")
+    cluster.end()
+
+
+# ---- replaced at all ----
+
+
+def replace(cluster: Cluster, id: int, verb: str, *words: object) -> Outcome:
+    """By the tool, of the broker that is asked."""
+    return run(verb, "--admin", cluster.brokers[id].http_address(), "replace", *words)
+
+
+def replace_stamp(cluster: Cluster, id: int, file: object) -> Outcome:
+    return replace(cluster, id, "stream", "stamp", "stamp_one", file)
+
+
+def give_file(cluster: Cluster, *ids: int, file=STAMP_TWO) -> None:
+    for id in ids:
+        shutil.copy(file, cluster.brokers[id].folder / "next.so")
+
+
+def stamping(make_cluster) -> tuple[Cluster, ClusterStreams]:
+    cluster, _ = counting(make_cluster)
+    streams = ClusterStreams(cluster, "stamp")
+    assert streams.ask(1, "POST", "/admin/streams", STAMP).status == 201
+    until(lambda: len(streams.tasks()) == PARTITIONS, MOVED_SECONDS_MAX, "all tasks")
+    return cluster, streams
+
+
+def versions(streams: ClusterStreams) -> dict[int, str]:
+    return {id: fact["steps"][0]["version"] for id, fact in streams.facts().items()}
+
+
+def test_an_operator_is_replaced_at_every_broker_by_one_command(make_cluster):
+    cluster, streams = stamping(make_cluster)
+    done = replace_stamp(cluster, 2, STAMP_TWO)
+    assert done.code == 0, done.errors
+    assert f"{STAMP_TWO} at brokers 1, 2, 3, also after a restart" in done.output
+    assert versions(streams) == {1: "two", 2: "two", 3: "two"}
+    # Each has its own copy, of what one of them has remembered.
+    for id in (1, 3):
+        cluster.stop(id)
+        cluster.brokers[id].start()
+    until(lambda: len(streams.tasks()) == PARTITIONS, MOVED_SECONDS_MAX, "all tasks")
+    assert versions(streams) == {1: "two", 2: "two", 3: "two"}
+    for id, fact in streams.facts().items():
+        assert fact["steps"][0]["path"].startswith(str(cluster.brokers[id].folder))
+    cluster.end()
+
+
+def test_a_broker_that_cannot_replace_is_named_and_goes_on(make_cluster):
+    """Without the file, with another one, stopped past its session: the others have replaced it."""
+    cluster, streams = stamping(make_cluster)
+    give_file(cluster, 1, 3)
+    missing = replace_stamp(cluster, 1, OWN_FILE)
+    assert missing.code == 1 and "at brokers 1, 3, also" in missing.output, missing
+    assert f"broker 2: {OWN_FILE}: there is no such file" in missing.errors
+    assert versions(streams) == {1: "two", 2: "one", 3: "two"}
+
+    here = replace_stamp(cluster, 2, OWN_FILE)
+    assert here.code == 64 and "other brokers were not asked" in here.errors, here
+    give_file(cluster, 2, file=STEPS / "operators" / "pass.so")
+    another = replace_stamp(cluster, 1, OWN_FILE)
+    assert another.code == 1, another
+    assert f"broker 2: {OWN_FILE}: it is another file than that of broker 1" in another.errors
+
+    with Sender(cluster, WORDS * 5) as sender:
+        sender.check()
+    streams.wait_for_position(len(WORDS) * 5)
+    give_file(cluster, 2)
+    cluster.brokers[3].pause()
+    away = replace_stamp(cluster, 1, OWN_FILE)
+    cluster.brokers[3].go_on()
+    assert away.code == 1 and "at brokers 1, 2" in away.output, away
+    assert "broker 3: it is not in the cluster any more" in away.errors
+    until(
+        lambda: "at brokers 1, 2, 3, also" in replace_stamp(cluster, 3, OWN_FILE).output,
+        MOVED_SECONDS_MAX,
+        "replaced at all",
+    )
+    cluster.end()
+
+
+def tally_versions(cluster: Cluster) -> dict[int, str]:
+    return {
+        id: fact["version"]
+        for id, broker in cluster.brokers.items()
+        for fact in Http(broker.http_address()).get("/admin/aggregates")["aggregates"]
+        if fact["name"] == "tally"
+    }
+
+
+def test_an_aggregate_is_replaced_at_every_broker_that_can(make_cluster):
+    cluster = make_cluster(
+        settings={
+            "plugins.path": f'["{TALLIES}"]',
+            "operators.plugins": '["consumer_groups", "tally"]',
+        }
+    )
+    two = TALLIES / "operators" / "tally_two.so"
+    give_file(cluster, 1, 2, file=two)
+    partly = replace(cluster, 2, "aggregate", "tally", OWN_FILE)
+    assert partly.code == 1 and "at brokers 1, 2 until one of them restarts" in partly.output, partly
+    assert f"broker 3: {OWN_FILE}: there is no such file" in partly.errors
+    assert tally_versions(cluster) == {1: "two", 2: "two", 3: "one"}
+    done = replace(cluster, 3, "aggregate", "tally", two)
+    assert done.code == 0 and "at brokers 1, 2, 3" in done.output, done
+    assert tally_versions(cluster) == {1: "two", 2: "two", 3: "two"}
+
+    def add(key: str) -> str | None:
+        """As its leader answers."""
+        for broker in cluster.brokers.values():
+            path = f"/admin/aggregates/tally/{key}"
+            answer = Http(broker.http_address()).ask("POST", path, {"command": "add 1"})
+            if answer.status == 200:
+                return answer.json()["answer"]
+        return None
+
+    for key in ("a", "b", "c", "d"):
+        assert until(lambda key=key: add(key), MOVED_SECONDS_MAX, "its leader") == "two:1"
     cluster.end()
 
 

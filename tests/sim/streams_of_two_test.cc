@@ -21,7 +21,7 @@ class SimStreamsOfTwoTest : public TwoBrokers {
 
   /// As a transport of a broker asks.
   template <class F>
-  auto at(std::size_t broker, F ask) {
+  auto at(std::size_t broker, const F& ask) {
     auto body = [&asked = static_cast<Broker&>(brokers_[broker]->broker()), ask] {
       return ask(asked);
     };

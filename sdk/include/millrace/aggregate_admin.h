@@ -37,8 +37,9 @@ class AggregateAdmin {
   /// broker's machine) makes of its snapshots and its log. Loaded beside the one that runs: what
   /// does not fit, or cannot read them, is refused (Errc::invalid_argument, and why), and that one
   /// goes on. Whose answer is on its way gets it; who waits for a later one is told to ask again
-  /// (COORDINATOR_LOAD_IN_PROGRESS); who asks meanwhile waits. Errc::not_found: there is no such
-  /// aggregate. Errc::conflict: not now.
+  /// (COORDINATOR_LOAD_IN_PROGRESS); who asks meanwhile waits. At this broker alone: see
+  /// <millrace/replacements.h>. Errc::not_found: there is no such aggregate. Errc::conflict: not
+  /// now.
   virtual Task<> replace(std::string aggregate, std::string file) = 0;
 };
 

@@ -99,7 +99,7 @@ class Streams {
   /// Also one that has failed.
   virtual Task<> start(std::string name) = 0;
   /// The operator of `step` goes on as what `file` holds, from the committed position, with the
-  /// state that it has.
+  /// state that it has; at this broker alone: see <millrace/replacements.h>.
   virtual Task<> replace(std::string name, std::string step, std::string file) = 0;
   /// Ends it and forgets its declaration. Its changelog topic stays: a stream made anew under this
   /// name goes on from there.

@@ -7,10 +7,12 @@
 
 #include <millrace/aggregate_admin.h>
 #include <millrace/aggregates.h>
+#include <millrace/replacements.h>
 
 #include "../json.h"
 #include "../members.h"
 #include "handlers.h"
+#include "replaced_json.h"
 
 namespace millrace::http_transport {
 namespace {
@@ -47,14 +49,14 @@ HttpResponse shown(const AggregateAnswer& answer) {
   return json_response({{"answer", message->bytes.text()}, {"headers", std::move(headers)}});
 }
 
-/// `{"file": "/opt/bank.so"}`; the file is one of the broker's machine.
+/// `{"file": "/opt/bank.so"}`; the file is one of each broker's machine.
 Result<std::string> read_file_name(std::string_view body) {
   MR_TRY(auto members, Members::read(body));
   MR_TRY(auto file, members.text("file"));
   MR_CHECK(members.end());
   if (file) return *std::move(file);
   return Error{Errc::invalid_argument,
-               "file: expected the path of a plugin on the broker's machine, found nothing"};
+               "file: expected the path of a plugin on each broker's machine, found nothing"};
 }
 
 /// An error of the broker's end is the caller's.
@@ -94,19 +96,22 @@ Task<HttpResponse> handle_list_aggregates(Exchange& exchange) {
 
 Task<HttpResponse> handle_replace_aggregate(Exchange& exchange) {
   auto* aggregates = exchange.services.broker.service<AggregateAdmin>();
-  if (aggregates == nullptr) co_return no_aggregates();
+  auto* replacements = exchange.services.broker.service<Replacements>();
+  if (aggregates == nullptr || replacements == nullptr) co_return no_aggregates();
   auto file = read_file_name(exchange.request.body);
   if (!file) co_return bad_body(file.error());
   const auto& name = exchange.arguments[0];
-  auto replacing = aggregates->replace(name, *file);
+  auto replacing = replacements->replace_aggregate(name, *file);
   const auto replaced = co_await std::move(replacing);
   if (!replaced) co_return not_replaced(replaced.error());
   auto asking = aggregates->list();
   MR_CO_TRY(const auto facts, co_await std::move(asking));
+  json::object answer{{"name", name}};
   for (const auto& fact : facts) {
-    if (fact.name == name) co_return json_response(shown(fact));
+    if (fact.name == name) answer = shown(fact);
   }
-  co_return json_response({{"name", name}});
+  answer["brokers"] = replaced_json(*replaced);
+  co_return json_response(std::move(answer));
 }
 
 Task<HttpResponse> handle_command(Exchange& exchange) {

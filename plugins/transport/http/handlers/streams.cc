@@ -4,11 +4,13 @@
 
 #include <boost/json.hpp>
 
+#include <millrace/replacements.h>
 #include <millrace/streams.h>
 
 #include "../json.h"
 #include "../members.h"
 #include "handlers.h"
+#include "replaced_json.h"
 
 namespace millrace::http_transport {
 namespace {
@@ -206,14 +208,14 @@ struct Replacement {
   std::string step;
   std::string file;
 };
-/// `{"step": "filter", "file": "/opt/filter.so"}`; the file is one of the broker's machine.
+/// `{"step": "filter", "file": "/opt/filter.so"}`; the file is one of each broker's machine.
 Result<Replacement> read_replacement(const std::string& body) {
   MR_TRY(auto members, Members::read(body));
   MR_TRY(auto step, members.text("step"));
   MR_TRY(auto file, members.text("file"));
   MR_CHECK(members.end());
   if (!step) return wrong("step", "the name of a step");
-  if (!file) return wrong("file", "the path of a plugin on the broker's machine");
+  if (!file) return wrong("file", "the path of a plugin on each broker's machine");
   return Replacement{*std::move(step), *std::move(file)};
 }
 
@@ -294,19 +296,23 @@ Task<HttpResponse> handle_stop_stream(Exchange& exchange) {
 
 Task<HttpResponse> handle_replace_operator(Exchange& exchange) {
   auto* streams = streams_of(exchange);
-  if (streams == nullptr) co_return no_streams();
+  auto* replacements = exchange.services.broker.service<Replacements>();
+  if (streams == nullptr || replacements == nullptr) co_return no_streams();
   auto wanted = read_replacement(exchange.request.body);
   if (!wanted) co_return bad_body(wanted.error());
   const auto& name = exchange.arguments.front();
-  auto replacing = streams->replace(name, wanted->step, wanted->file);
+  auto replacing = replacements->replace_operator(name, wanted->step, wanted->file);
   const auto replaced = co_await std::move(replacing);
   if (!replaced) co_return refused(replaced.error());
   auto asking = streams->describe(name);
   const auto fact = co_await std::move(asking);
   // One of the configuration has its operator from there at the next start.
   const bool kept = fact && fact->declared_in == "admin";
-  co_return json_response(
-      {{"stream", name}, {"replaced", wanted->step}, {"file", wanted->file}, {"kept", kept}});
+  co_return json_response({{"stream", name},
+                           {"replaced", wanted->step},
+                           {"file", wanted->file},
+                           {"kept", kept},
+                           {"brokers", replaced_json(*replaced)}});
 }
 
 }  // namespace millrace::http_transport

@@ -67,8 +67,11 @@ TEST_F(AggregatesTest, AreListedAndReplaced) {
       R"({"name":"accounts","topic":"accounts","plugin":"org.example.bank","version":"2",)"
       R"("path":"/p/bank.so","starts_from":"/p/bank.so","partitions":3,"serving":3})";
   EXPECT_EQ(result("GET", "/admin/aggregates"), "200 {\"aggregates\":[" + before + "]}");
-  EXPECT_THAT(result("PATCH", "/admin/aggregates/accounts", R"({"file":"/new/bank.so"})"),
-              HasSubstr(R"("path":"/new/bank.so","starts_from":"/p/bank.so")"));
+  const auto replaced = result("PATCH", "/admin/aggregates/accounts", R"({"file":"/new/bank.so"})");
+  EXPECT_THAT(replaced, HasSubstr(R"("path":"/new/bank.so","starts_from":"/p/bank.so")"));
+  EXPECT_THAT(replaced, HasSubstr(R"("brokers":[{"id":1,"replaced":true},{"id":2,"replaced":false,)"
+                                  R"("reason":"/new/bank.so: there is no such file"},)"
+                                  R"({"id":3,"replaced":true}])"));
   EXPECT_EQ(broker.aggregate_admin.file, "/new/bank.so");
   EXPECT_THAT(result("PATCH", "/admin/aggregates/accounts", "{}"), HasSubstr("file: expected"));
   EXPECT_THAT(result("PATCH", "/admin/aggregates/accounts", R"({"file":"/a","kept":true})"),
@@ -79,7 +82,7 @@ TEST_F(AggregatesTest, AReplacementThatIsRefusedSaysWhy) {
   for (const auto& [code, status] :
        {std::pair(Errc::not_found, "404"), std::pair(Errc::conflict, "409"),
         std::pair(Errc::invalid_argument, "400"), std::pair(Errc::internal, "500")}) {
-    broker.aggregate_admin.not_replaced = Error{code, "as the test says"};
+    broker.replacements.not_replaced = Error{code, "as the test says"};
     const auto refused = result("PATCH", "/admin/aggregates/accounts", R"({"file":"/a"})");
     EXPECT_THAT(refused, StartsWith(status));
     EXPECT_THAT(refused, HasSubstr("as the test says"));

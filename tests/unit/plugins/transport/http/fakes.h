@@ -15,6 +15,7 @@
 #include <millrace/configs.h>
 #include <millrace/groups.h>
 #include <millrace/operations.h>
+#include <millrace/replacements.h>
 
 namespace millrace::http_transport::testing {
 
@@ -116,7 +117,7 @@ class FakeAggregates final : public Aggregates {
   AggregateAnswer answer(std::string text) const;
 };
 
-/// One, which is replaced unless the test says otherwise.
+/// One.
 class FakeAggregateAdmin final : public AggregateAdmin {
  public:
   Task<std::vector<AggregateFact>> list() override {
@@ -129,14 +130,31 @@ class FakeAggregateAdmin final : public AggregateAdmin {
                                           .partitions = 3,
                                           .serving = 3}};
   }
-  Task<> replace(std::string aggregate, std::string with) override {
-    if (not_replaced) co_return *not_replaced;
-    if (aggregate == "accounts") file = std::move(with);
-    co_return {};
+  Task<> replace(std::string, std::string) override {
+    co_return Error{Errc::unsupported, "at all brokers"};
   }
 
   std::string file = "/p/bank.so";
+};
+
+/// What is asked for is replaced at brokers 1 and 3, unless the test says otherwise.
+class FakeReplacements final : public Replacements {
+ public:
+  explicit FakeReplacements(FakeAggregateAdmin& aggregates) : aggregates_(aggregates) {}
+  Task<std::vector<ReplacedAt>> replace_operator(std::string, std::string, std::string) override {
+    co_return Error{Errc::not_found, "there are no streams"};
+  }
+  Task<std::vector<ReplacedAt>> replace_aggregate(std::string aggregate,
+                                                  std::string file) override {
+    if (not_replaced) co_return *not_replaced;
+    if (aggregate == "accounts") aggregates_.file = file;
+    co_return std::vector<ReplacedAt>{{1, {}}, {2, file + ": there is no such file"}, {3, {}}};
+  }
+
   std::optional<Error> not_replaced;
+
+ private:
+  FakeAggregateAdmin& aggregates_;
 };
 
 class FakeBroker final : public Broker {
@@ -161,6 +179,9 @@ class FakeBroker final : public Broker {
     if (id == AggregateAdmin::service_id && with_aggregates) {
       return static_cast<AggregateAdmin*>(&aggregate_admin);
     }
+    if (id == Replacements::service_id && with_aggregates) {
+      return static_cast<Replacements*>(&replacements);
+    }
     return id == Operations::service_id ? static_cast<Operations*>(&operations) : nullptr;
   }
 
@@ -168,6 +189,7 @@ class FakeBroker final : public Broker {
   bool with_groups = true;  ///< before the server listens
   FakeAggregates aggregates;
   FakeAggregateAdmin aggregate_admin;
+  FakeReplacements replacements{aggregate_admin};
   bool with_aggregates = true;
 
   FakeOperations operations;
