@@ -48,6 +48,8 @@ find_package(Threads REQUIRED)
 
 string(REPLACE "-g " "-gline-tables-only " CMAKE_CXX_FLAGS_RELWITHDEBINFO
        "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
+# The same bytes wherever the tree is.
+string(APPEND CMAKE_CXX_FLAGS_RELWITHDEBINFO " -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.")
 
 # The standard headers that nearly every file needs, parsed once. Only speed depends on it: every file
 # includes what it uses, and `-DMILLRACE_PCH=OFF` builds without.
