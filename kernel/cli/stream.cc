@@ -153,13 +153,17 @@ Task<> replace(Environment& environment, const Context& context, const StreamVer
   auto changing = change(environment, context, verb, std::move(wanted));
   MR_CO_TRY(const auto answer, co_await std::move(changing));
   const auto* kept = answer.if_contains("kept");
-  const bool until_restart = kept != nullptr && kept->is_bool() && !kept->get_bool();
   auto where = replaced_where(answer);
+  std::string until = ", also after a restart of the broker";
+  if (!where.everywhere) {
+    until = " until they restart; it is remembered once it is at every broker";
+  } else if (kept != nullptr && kept->is_bool() && !kept->get_bool()) {
+    until =
+        " until the broker restarts: the configuration, which declares the stream, names the "
+        "operator of each start";
+  }
   say(context, "step " + verb.step + " of " + verb.name + " runs the operator of " + file +
-                   where.at +
-                   (until_restart ? " until the broker restarts: the configuration, which declares "
-                                    "the stream, names the operator of each start"
-                                  : ", also after a restart of the broker"));
+                   where.at + until);
   co_return std::move(where.everywhere);
 }
 

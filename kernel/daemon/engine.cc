@@ -209,12 +209,12 @@ void Engine::make_replacements() {
   local.content = [&files = services_.environment.files()](const std::string& file) {
     return content_of(files, file);
   };
-  local.replace = [this](const Replacement& wanted, bool asked_here) {
+  local.replace = [this](const Replacement& wanted) {
     const auto& [name, step, file] = wanted;
-    if (!step) return aggregates_->replace(name, file);
-    return asked_here ? streams_->replace(name, *step, file)
-                      : streams_->replace_as_asked(name, *step, file);
+    return step ? streams_->replace_unremembered(name, *step, file)
+                : aggregates_->replace(name, file);
   };
+  local.remember = [this](const std::string& stream) { return streams_->remember(stream); };
   replacements_ = std::make_unique<ReplacementService>(
       services_.environment, *coordination_, services_.log, plan_.broker.id, std::move(local));
   broker_->offer<Replacements>(*replacements_);

@@ -138,7 +138,7 @@ Task<std::vector<ReplacedAt>> ReplacementService::replace_in_turn(Replacement re
 
 Task<std::vector<ReplacedAt>> ReplacementService::replace_from_here(Replacement replacement,
                                                                     Brokers others) {
-  auto here = replace_here(replacement, true);
+  auto here = replace_here(replacement);
   auto replaced = co_await std::move(here);
   if (!replaced) {
     auto [code, detail] = std::move(replaced).error();
@@ -146,9 +146,11 @@ Task<std::vector<ReplacedAt>> ReplacementService::replace_from_here(Replacement 
     co_return Error{code, std::move(detail)};
   }
   std::vector<ReplacedAt> told{{broker_, {}}};
-  if (others.empty()) co_return std::move(told);
-  auto asking = ask(std::move(replacement), others, told);
-  const auto asked = co_await std::move(asking);
+  Result<> asked;
+  if (!others.empty()) {
+    auto asking = ask(replacement, others, told);
+    asked = co_await std::move(asking);
+  }
   for (const auto broker : others) {
     told.push_back({broker, asked ? concat("it has not answered within ",
                                            answer_limit / std::chrono::seconds(1), " s")
@@ -160,6 +162,8 @@ Task<std::vector<ReplacedAt>> ReplacementService::replace_from_here(Replacement 
                  {{"broker", broker}, {"reason", refused}});
   }
   std::ranges::sort(told, {}, &ReplacedAt::broker);
+  const bool everywhere = std::ranges::all_of(told, &std::string::empty, &ReplacedAt::refused);
+  if (everywhere && replacement.step) MR_CO_CHECK(co_await local_.remember(replacement.name));
   co_return std::move(told);
 }
 
@@ -266,16 +270,16 @@ Task<> ReplacementService::do_as_asked(Wanted wanted) {
     co_return Error{Errc::invalid_argument,
                     concat(file, ": it is another file than that of broker ", wanted.broker)};
   }
-  auto replacing = replace_here(wanted.replacement, false);
+  auto replacing = replace_here(wanted.replacement);
   co_return co_await std::move(replacing);
 }
 
 // ---- each of them ----
 
 // To its end, also when we close.
-Task<> ReplacementService::replace_here(Replacement replacement, bool asked_here) {
+Task<> ReplacementService::replace_here(Replacement replacement) {
   CancelScope whole;
-  auto replacing = local_.replace(std::move(replacement), asked_here).within(whole);
+  auto replacing = local_.replace(replacement).within(whole);
   co_return co_await std::move(replacing);
 }
 

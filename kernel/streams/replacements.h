@@ -32,8 +32,10 @@ struct Replacement {
 struct LocalReplacements {
   /// The same for the same bytes.  [a worker]
   std::function<Result<std::string>(const std::string& file)> content;
-  /// `asked_here`: it is this broker that remembers it for restarts of all.  [control thread]
-  std::function<Task<>(Replacement wanted, bool asked_here)> replace;
+  // [control thread]
+  std::function<Task<>(const Replacement& wanted)> replace;
+  /// What replaces operators of this stream is at every broker: restarts begin with it.
+  std::function<Task<>(const std::string& stream)> remember;
 };
 
 class ReplacementService final : public Replacements {
@@ -74,7 +76,7 @@ class ReplacementService final : public Replacements {
   Task<std::vector<ReplacedAt>> replace_everywhere(Replacement replacement);
   Task<std::vector<ReplacedAt>> replace_in_turn(Replacement replacement);
   Task<std::vector<ReplacedAt>> replace_from_here(Replacement replacement, Brokers others);
-  Task<> replace_here(Replacement replacement, bool asked_here);
+  Task<> replace_here(Replacement replacement);
   Task<std::string> content_of(std::string file);
   Task<Brokers> brokers();
   Task<> claim();

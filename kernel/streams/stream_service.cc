@@ -260,15 +260,17 @@ Task<> StreamService::start_behind_failed(std::string name) {
   co_return co_await run_on(home(), std::move(make));
 }
 Task<> StreamService::replace(std::string name, std::string step, std::string file) {
+  MR_CO_CHECK(co_await replace_unremembered(name, std::move(step), std::move(file)));
+  co_return co_await remember(std::move(name));
+}
+Task<> StreamService::replace_unremembered(std::string name, std::string step, std::string file) {
   auto make = [this, name = std::move(name), step = std::move(step), file = std::move(file)] {
-    return replace_here(name, step, file, true);
+    return replace_here(name, step, file);
   };
   co_return co_await run_on(home(), std::move(make));
 }
-Task<> StreamService::replace_as_asked(std::string name, std::string step, std::string file) {
-  auto make = [this, name = std::move(name), step = std::move(step), file = std::move(file)] {
-    return replace_here(name, step, file, false);
-  };
+Task<> StreamService::remember(std::string name) {
+  auto make = [this, name = std::move(name)] { return remember_here(name); };
   co_return co_await run_on(home(), std::move(make));
 }
 
@@ -345,10 +347,9 @@ Task<> StreamService::start_here(std::string name, bool skip) {
   co_return {};
 }
 
-Task<> StreamService::replace_here(std::string name, std::string step, std::string file,
-                                   bool remember) {
-  // Where it was declared a moment ago it is not followed yet.
-  if (!remember && !streams_.contains(name)) MR_CO_CHECK(co_await follow_stored());
+Task<> StreamService::replace_here(std::string name, std::string step, std::string file) {
+  // One that was declared a moment ago, at another broker, is not followed yet.
+  if (!streams_.contains(name)) MR_CO_CHECK(co_await follow_stored());
   MR_CO_TRY(const auto held, co_await changes_.lock());
   MR_CO_TRY(auto* runner, find(name));
   const auto& steps = runner->spec().steps;
@@ -381,12 +382,17 @@ Task<> StreamService::replace_here(std::string name, std::string step, std::stri
   runner = streams_.find(name)->second.get();
   log_.info("an operator was replaced",
             {{"stream", name}, {"step", step}, {"file", file}, {"path", path}});
+  co_return {};
+}
+
+Task<> StreamService::remember_here(std::string name) {
+  MR_CO_TRY(const auto held, co_await changes_.lock());
+  MR_CO_TRY(const auto* runner, find(name));
   if (runner->declared_in() != of_admin) {
     log_.info("the configuration names the operator of the next start",
               {{"stream", name}, {"declared_in", runner->declared_in()}});
     co_return {};
   }
-  if (!remember) co_return {};
   auto put = [this, spec = runner->spec()] { return store_.put(spec, true); };
   co_return co_await on_control(std::move(put));
 }

@@ -32,8 +32,10 @@ class StreamService final : public Streams {
   Task<> open();
   /// Every stream commits what it has begun.  [control thread]
   Task<> close();
-  /// As replace(), of what another broker was asked for, which remembers it.
-  Task<> replace_as_asked(std::string name, std::string step, std::string file);
+  /// As replace(), which is this and then remember().
+  Task<> replace_unremembered(std::string name, std::string step, std::string file);
+  /// The operators that it has now are those of every start, of all brokers.
+  Task<> remember(std::string name);
 
   Task<std::vector<StreamFact>> list() override;
   Task<StreamFact> describe(std::string name) override;
@@ -61,7 +63,8 @@ class StreamService final : public Streams {
   Task<> remove_here(std::string name, bool keep_state);
   Task<> stop_here(std::string name);
   Task<> start_here(std::string name, bool skip);
-  Task<> replace_here(std::string name, std::string step, std::string file, bool remember);
+  Task<> replace_here(std::string name, std::string step, std::string file);
+  Task<> remember_here(std::string name);
   Task<> put_in_place(StreamRunner& runner, std::size_t step_at, PluginLibrary library);
   Result<StreamRunner*> find(const std::string& name);
   Result<StreamRunner*> find_own(const std::string& name, std::string_view what);

@@ -26,7 +26,7 @@ class Replacements {
   static constexpr std::string_view service_id = "millrace.replacements/1";
 
   virtual ~Replacements() = default;
-  /// See Streams::replace.
+  /// See Streams::replace. Restarts of brokers begin with it once it is at every one of them.
   virtual Task<std::vector<ReplacedAt>> replace_operator(std::string stream, std::string step,
                                                          std::string file) = 0;
   /// See AggregateAdmin::replace.

@@ -1,4 +1,5 @@
 // /admin/streams: listed, shown, made, removed, started, stopped; an operator replaced.
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -306,8 +307,10 @@ Task<HttpResponse> handle_replace_operator(Exchange& exchange) {
   if (!replaced) co_return refused(replaced.error());
   auto asking = streams->describe(name);
   const auto fact = co_await std::move(asking);
-  // One of the configuration has its operator from there at the next start.
-  const bool kept = fact && fact->declared_in == "admin";
+  // One of the configuration has its operator from there at the next start; what is not at every
+  // broker is not remembered.
+  const bool kept = fact && fact->declared_in == "admin" &&
+                    std::ranges::all_of(*replaced, &std::string::empty, &ReplacedAt::refused);
   co_return json_response({{"stream", name},
                            {"replaced", wanted->step},
                            {"file", wanted->file},

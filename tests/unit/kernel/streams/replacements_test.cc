@@ -42,13 +42,19 @@ struct Broker {
   std::string refuses;          // why
   Duration takes{};
   std::vector<std::string> replaced;
+  std::vector<std::string> remembered;
 };
 
-Task<> replace_at(Broker& broker, Replacement wanted, bool asked_here) {
+Task<> replace_at(Broker& broker, Replacement wanted) {
   if (broker.takes > Duration::zero()) MR_CO_CHECK(co_await sleep(broker.takes));
   if (!broker.refuses.empty()) co_return Error{Errc::invalid_argument, broker.refuses};
   broker.replaced.push_back(wanted.name + (wanted.step ? "/" + *wanted.step : "") + " " +
-                            wanted.file + (asked_here ? ", asked here" : ""));
+                            wanted.file);
+  co_return {};
+}
+
+Task<> remember_at(Broker& broker, std::string stream) {
+  broker.remembered.push_back(std::move(stream));
   co_return {};
 }
 
@@ -86,9 +92,8 @@ class ReplacementsTest : public ::testing::Test {
         if (!broker.content.empty()) return broker.content;
         return Error{Errc::invalid_argument, file + ": there is no such file"};
       };
-      local.replace = [&broker](Replacement wanted, bool asked_here) {
-        return replace_at(broker, std::move(wanted), asked_here);
-      };
+      local.replace = [&broker](const Replacement& wanted) { return replace_at(broker, wanted); };
+      local.remember = [&broker](const std::string& stream) { return remember_at(broker, stream); };
       broker.service = std::make_unique<ReplacementService>(*broker.node, *broker.coordination,
                                                             broker.log, id, std::move(local));
       broker.node->control().post([&broker] { broker.service->open(); });
@@ -139,7 +144,9 @@ TEST_F(ReplacementsTest, EveryBrokerDoesWhatOneIsAskedAndThatOneRemembersIt) {
   ASSERT_TRUE(told) << to_string(told.error());
   EXPECT_THAT(*told, ElementsAre(at(1), at(2), at(3)));
   EXPECT_THAT(of(1).replaced, ElementsAre("clean/filter /f.so"));
-  EXPECT_THAT(of(2).replaced, ElementsAre("clean/filter /f.so, asked here"));
+  EXPECT_THAT(of(2).replaced, ElementsAre("clean/filter /f.so"));
+  EXPECT_THAT(of(1).remembered, IsEmpty());
+  EXPECT_THAT(of(2).remembered, ElementsAre("clean"));
   EXPECT_THAT(of(3).replaced, ElementsAre("clean/filter /f.so"));
   // Once, and again when it is asked for again, anywhere.
   world_.run_for(minutes(1));
@@ -156,9 +163,10 @@ TEST_F(ReplacementsTest, AnAggregateHasNoStep) {
   });
   ASSERT_TRUE(told) << to_string(told.error());
   EXPECT_THAT(of(3).replaced, ElementsAre("accounts /bank.so"));
+  EXPECT_THAT(of(1).remembered, IsEmpty());
 }
 
-TEST_F(ReplacementsTest, WhoCannotIsNamedAndTheOthersHaveDoneIt) {
+TEST_F(ReplacementsTest, WhoCannotIsNamedAndTheOthersHaveDoneItUntilTheyRestart) {
   start();
   of(2).content = "";
   of(3).refuses = "it has no such step: \xff";
@@ -168,6 +176,7 @@ TEST_F(ReplacementsTest, WhoCannotIsNamedAndTheOthersHaveDoneIt) {
                                  at(3, "it has no such step: \xef\xbf\xbd")));
   EXPECT_THAT(of(2).replaced, IsEmpty());
   EXPECT_TRUE(of(1).log.contains("was not at another broker"));
+  EXPECT_THAT(of(1).remembered, IsEmpty()) << "a restart of broker 2 would not find it";
 }
 
 TEST_F(ReplacementsTest, AnotherFileUnderItsNameIsRefused) {
@@ -197,6 +206,7 @@ TEST_F(ReplacementsTest, WhoIsAloneDoesItAlone) {
   const auto told = replace(1);
   ASSERT_TRUE(told) << to_string(told.error());
   EXPECT_THAT(*told, ElementsAre(at(1)));
+  EXPECT_THAT(of(1).remembered, ElementsAre("clean"));
   of(1).refuses = "no";
   EXPECT_EQ(replace(1).error().detail, "no");
 }
