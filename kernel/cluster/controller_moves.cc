@@ -18,6 +18,13 @@ PartitionOutcome outcome_of(std::int32_t partition, ErrorCode error, std::string
   return {.partition = partition, .error = error, .message = std::string(message)};
 }
 
+// Of two changes of one partition at once the second would be refused, as somebody else's: the term
+// would end.
+PartitionOutcome named_twice(std::int32_t partition) {
+  return outcome_of(partition, ErrorCode::invalid_request,
+                    "The request names the partition twice.");
+}
+
 void refuse_unwritten(ClusterOutcome& outcome, const std::set<TopicPartition>& unwritten) {
   for (auto& topic : outcome.topics) {
     for (auto& one : topic.partitions) {
@@ -97,10 +104,13 @@ Task<ClusterOutcome> ControllerTerm::elect_leaders(ElectionRequest request) {
     const bool all = !request.partitions;
     const auto asked = all ? all_partitions() : *std::move(request.partitions);
     std::vector<PartitionChange> changes;
+    Ids named;
     for (const auto& topic : asked) {
       TopicOutcome told{.topic = topic.topic, .partitions = {}};
       for (const auto partition : topic.partitions) {
-        auto one = elect_one({topic.topic, partition}, request.type, changes);
+        const TopicPartition id{topic.topic, partition};
+        auto one =
+            named.insert(id).second ? elect_one(id, request.type, changes) : named_twice(partition);
         if (all && one.error == ErrorCode::election_not_needed) continue;
         told.partitions.push_back(std::move(one));
       }
@@ -171,11 +181,15 @@ Task<ClusterOutcome> ControllerTerm::reassign(ReassignmentRequest request) {
   ClusterOutcome outcome;
   MR_CO_TRY(const auto held, co_await turn());
   std::vector<PartitionChange> changes;
+  Ids named;
   for (auto& topic : request.topics) {
     auto& told = outcome.topics.emplace_back(topic.topic);
     for (auto& one : topic.partitions) {
-      told.partitions.push_back(reassign_one({topic.topic, one.partition}, std::move(one.replicas),
-                                             request.replication_factor_may_change, changes));
+      const TopicPartition id{topic.topic, one.partition};
+      told.partitions.push_back(named.insert(id).second
+                                    ? reassign_one(id, std::move(one.replicas),
+                                                   request.replication_factor_may_change, changes)
+                                    : named_twice(one.partition));
     }
   }
   if (!changes.empty()) {

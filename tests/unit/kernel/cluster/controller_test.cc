@@ -405,6 +405,35 @@ TEST_F(ControllerTest, LeadersStayWhereNotEnoughOfThemAreAway) {
   EXPECT_EQ(stored("orders").leader, 2) << "whoever asks for it need not wait";
 }
 
+TEST_F(ControllerTest, ARequestThatNamesAPartitionTwiceEndsNoTerm) {
+  auto& first = start(1);
+  for (const auto id : {2, 3}) start(id);
+  TopicState topic;
+  topic.name = "orders";
+  topic.id.bytes.fill(6);
+  topic.partitions.push_back({.leader = 2, .replicas = {1, 2}, .in_sync = {1, 2}});
+  add(first, std::move(topic));
+  ElectionRequest election{.type = ElectionType::preferred, .partitions = {}};
+  election.partitions = std::vector<TopicPartitions>{{"orders", {0}}, {"orders", {0}}};
+  const auto elected = run(first, [&] { return first.controller->elect_leaders(election); });
+  ASSERT_TRUE(elected) << to_string(elected.error());
+  EXPECT_EQ(elected->topics[0].partitions[0].error, ErrorCode::none);
+  EXPECT_EQ(elected->topics[1].partitions[0].error, ErrorCode::invalid_request);
+  EXPECT_EQ(stored("orders").leader, 1);
+
+  ReassignmentRequest move;
+  move.topics.push_back({.topic = "orders", .partitions = {}});
+  for (const auto to : {3, 2}) {
+    move.topics[0].partitions.push_back({.partition = 0, .replicas = Ids{1, to}});
+  }
+  const auto moved = run(first, [&] { return first.controller->reassign(move); });
+  ASSERT_TRUE(moved) << to_string(moved.error());
+  EXPECT_EQ(moved->topics[0].partitions[0].error, ErrorCode::none);
+  EXPECT_EQ(moved->topics[0].partitions[1].error, ErrorCode::invalid_request);
+  EXPECT_THAT(first.controller->state().find("orders")->partitions[0].adding, ElementsAre(3));
+  EXPECT_EQ(*service_.value("/controller_epoch"), "1") << "it was the controller all the time";
+}
+
 TEST_F(ControllerTest, LeadersStayWhereTheyAreIfThatIsWanted) {
   defaults_["leader.imbalance.check.interval.seconds"] = "30";
   defaults_["auto.leader.rebalance.enable"] = "false";
