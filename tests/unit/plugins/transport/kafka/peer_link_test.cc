@@ -1,5 +1,5 @@
 // The link between two brokers: what one asks over it arrives at the other's services, and the
-// answers come back. A served listener and a network in simulation between them.
+// answers come back.
 #include "plugins/transport/kafka/peer_link.h"
 
 #include <chrono>
@@ -13,80 +13,20 @@
 
 #include <millrace/kafka/api_versions.h>
 #include <millrace/kafka/client.h>
-#include <millrace/testing/fake_host.h>
-#include <millrace/testing/sim_environment.h>
 
-#include "fakes.h"
-#include "plugins/transport/kafka/server.h"
+#include "link_fixture.h"
 
 namespace millrace::kafka_transport::testing {
 namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 using namespace std::chrono_literals;
 
-/// Takes every change and remembers what was asked.
-class FakeCluster final : public ClusterService {
- public:
-  Task<ClusterUpdated> update(ClusterUpdate update) override {
-    updates.push_back(std::move(update));
-    co_return ClusterUpdated{.error = ErrorCode::stale_broker_epoch, .failures = {}};
-  }
-  Task<std::vector<InSyncChanged>> change_in_sync(std::int32_t broker, std::int64_t broker_epoch,
-                                                  std::vector<InSyncChange> asked) override {
-    asker = {broker, broker_epoch};
-    changes = asked;
-    std::vector<InSyncChanged> answers;
-    for (const auto& change : asked) {
-      auto& answer = answers.emplace_back();
-      answer.partition = change.partition;
-      answer.state.leader = broker;
-      answer.state.partition_epoch = change.partition_epoch + 1;
-      answer.state.in_sync = change.in_sync;
-    }
-    co_return answers;
-  }
-  Task<LeadersMoved> shut_down(std::int32_t broker, std::int64_t broker_epoch) override {
-    asker = {broker, broker_epoch};
-    co_return LeadersMoved{.error = ErrorCode::none, .remaining = {{"orders", 3}}};
-  }
-
-  std::vector<ClusterUpdate> updates;
-  std::vector<InSyncChange> changes;
-  std::pair<std::int32_t, std::int64_t> asker;
-};
-
-class PeerLinkTest : public ::testing::Test {
+class PeerLinkTest : public LinkFixture<KafkaPeerLink, Peer> {
  protected:
-  template <class F>
-  auto on_a(F make) {
-    return world_.run(*a_.shards().front(), std::move(make));
-  }
-  PeerLinkTest() {
-    broker_.cluster = &cluster_;
-    start();
-    peer_ = connect();
-  }
-  ~PeerLinkTest() override {
-    const auto left = on_a([this]() -> Task<> {
-      peer_.reset();
-      co_return {};
-    });
-    EXPECT_TRUE(left) << to_string(left.error());
-    const auto stopped = world_.run(b_.control(), [this] { return server_->stop(0s); });
-    EXPECT_TRUE(stopped) << to_string(stopped.error());
-    EXPECT_THAT(b_.reports(), IsEmpty());
-  }
-
-  std::unique_ptr<Peer> connect() {
-    auto connected = on_a([this] { return link_.connect({b_.host(), 9092}); });
-    EXPECT_TRUE(connected) << to_string(connected.error());
-    return connected ? *std::move(connected) : nullptr;
-  }
   /// A fetch of two partitions of one topic.
   FetchRequest follower_fetch() const {
     FetchRequest fetch;
@@ -110,30 +50,6 @@ class PeerLinkTest : public ::testing::Test {
     }
     fetch.forgotten.push_back({{"", Uuid{{9}}}, {1}});
     return fetch;
-  }
-
-  const Uuid id_{{7}};
-  millrace::testing::SimWorld world_{1};
-  millrace::testing::SimEnvironment& a_ = world_.add_node("a");
-  millrace::testing::SimEnvironment& b_ = world_.add_node("b");
-  millrace::testing::FakeHost host_{b_};
-  FakeBroker broker_;
-  FakeCluster cluster_;
-  std::unique_ptr<Server> server_;
-  KafkaPeerLink link_{a_.network()};
-  std::unique_ptr<Peer> peer_;
-
- private:
-  void start() {
-    Settings settings{.listen = {b_.host(), 9092},
-                      .advertise = {b_.host(), 9092},
-                      .frame_bytes_max = 1 << 20,
-                      .connections_max = 100,
-                      .requests_in_flight_max = 64,
-                      .answer_bytes_pending_max = 1 << 20};
-    server_ = std::make_unique<Server>(host_, settings);
-    const auto listening = world_.run(b_.control(), [this] { return server_->listen(broker_); });
-    ASSERT_TRUE(listening) << to_string(listening.error());
   }
 };
 

@@ -1,6 +1,5 @@
 // Writes to partitions that another broker leads: what is asked over the link arrives at the
-// other's services, and the answers come back. A served listener and a network in simulation
-// between them.
+// other's services, and the answers come back.
 #include "plugins/transport/kafka/record_link.h"
 
 #include <chrono>
@@ -11,42 +10,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/testing/fake_host.h>
-#include <millrace/testing/sim_environment.h>
-
-#include "fakes.h"
-#include "plugins/transport/kafka/server.h"
+#include "link_fixture.h"
 
 namespace millrace::kafka_transport::testing {
 namespace {
 
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using namespace std::chrono_literals;
 
-class RecordLinkTest : public ::testing::Test {
+class RecordLinkTest : public LinkFixture<KafkaRecordLink, RecordPeer> {
  protected:
-  template <class F>
-  auto on_a(F make) {
-    return world_.run(*a_.shards().front(), std::move(make));
-  }
-  RecordLinkTest() {
-    start();
-    auto connected = on_a([this] { return link_.connect({b_.host(), 9092}); });
-    EXPECT_TRUE(connected) << to_string(connected.error());
-    if (connected) peer_ = *std::move(connected);
-  }
-  ~RecordLinkTest() override {
-    const auto left = on_a([this]() -> Task<> {
-      peer_.reset();
-      co_return {};
-    });
-    EXPECT_TRUE(left) << to_string(left.error());
-    const auto stopped = world_.run(b_.control(), [this] { return server_->stop(0s); });
-    EXPECT_TRUE(stopped) << to_string(stopped.error());
-    EXPECT_THAT(b_.reports(), IsEmpty());
-  }
-
   /// Two partitions of a topic, then one of another.
   ProduceRequest produce() const {
     ProduceRequest request{.acks = -1, .timeout = 700ms, .topics = {}};
@@ -56,29 +29,6 @@ class RecordLinkTest : public ::testing::Test {
     auto& dead = request.topics.emplace_back(TopicRecords{{"dead", Uuid{{9}}}, {}});
     dead.partitions.push_back({0, Buffer::copy_of("third")});
     return request;
-  }
-
-  const Uuid id_{{7}};
-  millrace::testing::SimWorld world_{1};
-  millrace::testing::SimEnvironment& a_ = world_.add_node("a");
-  millrace::testing::SimEnvironment& b_ = world_.add_node("b");
-  millrace::testing::FakeHost host_{b_};
-  FakeBroker broker_;
-  std::unique_ptr<Server> server_;
-  KafkaRecordLink link_{a_.network()};
-  std::unique_ptr<RecordPeer> peer_;
-
- private:
-  void start() {
-    Settings settings{.listen = {b_.host(), 9092},
-                      .advertise = {b_.host(), 9092},
-                      .frame_bytes_max = 1 << 20,
-                      .connections_max = 100,
-                      .requests_in_flight_max = 64,
-                      .answer_bytes_pending_max = 1 << 20};
-    server_ = std::make_unique<Server>(host_, settings);
-    const auto listening = world_.run(b_.control(), [this] { return server_->listen(broker_); });
-    ASSERT_TRUE(listening) << to_string(listening.error());
   }
 };
 
