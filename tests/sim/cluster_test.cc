@@ -1,10 +1,17 @@
 // Brokers on one simulated coordination, under a load that waits for all replicas: whatever
 // happens, what was acknowledged is there once and in order, what was shown stays, replicas have
 // the same bytes, and the cluster heals.
+#include <cstddef>
 #include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <millrace/testing/sim_random.h>
 
 #include "sim_cluster.h"
 
@@ -61,15 +68,36 @@ TEST_P(SimClusterWalkTest, NothingIsLostOrRepeatedAndItHeals) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, SimClusterWalkTest, ::testing::Range(1U, seeds() + 1));
 
-// Of two runs in one process, where the same is at other addresses; with faults that end
-// connections.
-TEST(SimClusterTest, AWalkOfOneSeedIsTheSameEachTime) {
+// What is allocated while it lives lies elsewhere, and in another order, than before: in the gaps
+// between its blocks.
+class OtherAddresses {
+ public:
+  OtherAddresses() {
+    SimRandom random(2);
+    std::vector<std::unique_ptr<std::byte[]>> gaps;
+    for (int n = 0; n < 10'000; ++n) {
+      auto block = std::make_unique<std::byte[]>(16 + random.below(4096));
+      (random.one_in(2) ? kept_ : gaps).push_back(std::move(block));
+    }
+    while (!gaps.empty()) {
+      std::swap(gaps[random.below(gaps.size())], gaps.back());
+      gaps.pop_back();
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<std::byte[]>> kept_;
+};
+
+// Of two runs in one process; with faults that end connections.
+TEST(SimClusterTest, AWalkOfOneSeedIsTheSameEachTimeWhereverItsObjectsLie) {
   const auto trace = [] {
     SimCluster cluster(1, brokers);
     walk(cluster, {SimFault::restart_all, SimFault::kill_two, SimFault::session_ends});
     return cluster.world().trace();
   };
   const auto first = trace();
+  const OtherAddresses others;
   EXPECT_EQ(first_difference(first, trace()), "");
 }
 
