@@ -22,6 +22,7 @@ from harness.wire import RawConnection
 
 MANY_PARTITIONS = 1000
 NOT_LEADER_OR_FOLLOWER = 6
+FETCH_WAIT_MS = 60_000
 
 
 @pytest.fixture
@@ -189,8 +190,8 @@ def test_records_of_a_compacted_topic_are_not_deleted(admin, topic):
 
 def test_a_waiting_fetch_is_answered_when_its_topic_is_deleted(broker, admin, topic, librdkafka):
     librdkafka.create_topic(topic, 1)
-    with RawConnection(broker.address, timeout=10) as reader:
-        reader.send_fetch(topic, 0, 0, wait_ms=60_000)
+    with RawConnection(broker.address, timeout=FETCH_WAIT_MS / 2000) as reader:
+        reader.send_fetch(topic, 0, 0, wait_ms=FETCH_WAIT_MS)
         only(admin.delete_topics([topic]))
         answer = reader.receive_frame()
     at = 4 + 4 + 4 + 2 + len(topic) + 4  # correlation, throttle; one topic, its name; one partition

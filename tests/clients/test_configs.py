@@ -12,7 +12,7 @@ from harness.records import Record
 from harness.tool import Tool, run
 
 pytestmark = pytest.mark.millrace
-KAFKA_TOOL_SECONDS_MAX = 60
+KAFKA_TOOL_SECONDS_MAX = 120
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ INTERVAL_MS = FAST["group.consumer.heartbeat.interval.ms"]
 @pytest.fixture
 def connection(fast_broker):
     Tool(fast_broker.address).text("topic", "create", TOPIC, "--if-not-exists")
-    with RawConnection(fast_broker.address, timeout=20) as made:
+    with RawConnection(fast_broker.address) as made:
         yield made
 
 
@@ -48,6 +48,8 @@ def beat_on(connection: RawConnection, group: str, beat: groups.Beat) -> groups.
 
 def test_a_change_counts_from_the_next_heartbeat_on(fast_broker, connection, group):
     tool = Tool(fast_broker.address)
+    for name in (group, group + "-other"):  # while the tool starts nobody beats
+        tool.text("config", "alter", "--group", name, "--set", "consumer.session.timeout.ms=60000")
     beat = join(connection, group)
     assert beat.interval_ms == INTERVAL_MS
     tool.text("config", "alter", "--group", group, "--set", "consumer.heartbeat.interval.ms=500")

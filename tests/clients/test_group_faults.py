@@ -8,7 +8,7 @@ import pytest
 
 from harness import confluent, groups, kafka_tools
 from harness.groups import NONE, Joined, ask
-from harness.members import FAST, PARTITIONS
+from harness.members import FAST, PARTITIONS, SESSION_MS
 from harness.records import Record
 from harness.wire import RawConnection
 
@@ -19,6 +19,7 @@ TOPIC = "faults"
 def strict_broker(broker_kind, tmp_path_factory):
     settings = {
         **FAST,
+        "group.consumer.session.timeout.ms": 4 * SESSION_MS,  # nobody is put out for being late
         "group.max.size": 5,
         "group.consumer.max.size": 5,
         "offset.metadata.max.bytes": 100,
@@ -35,7 +36,7 @@ def strict_broker(broker_kind, tmp_path_factory):
 
 @pytest.fixture
 def connection(strict_broker, group):
-    with RawConnection(strict_broker.address, timeout=20) as made:
+    with RawConnection(strict_broker.address) as made:
         for name in {group, "workers", "g" * 32767}:
             groups.offsets_when_loaded(made, name, TOPIC, [0])
         yield made
@@ -197,7 +198,7 @@ def test_protocols_that_do_not_fit(connection, group):
 
 def test_a_member_that_goes_during_a_join_is_not_waited_for(strict_broker, connection, group):
     """Its request is dropped with its connection; its session ends by time."""
-    stays = enter(connection, group, session_ms=5000)
+    stays = enter(connection, group, session_ms=20_000)
     settle(connection, group, stays)
     with RawConnection(strict_broker.address) as other:
         first = ask(other, groups.join(group, session_ms=1000))
@@ -205,11 +206,11 @@ def test_a_member_that_goes_during_a_join_is_not_waited_for(strict_broker, conne
         beat = groups.heartbeat(group, stays.generation, stays.member)
         while ask(connection, beat) == NONE:
             pass
-    again = ask(connection, groups.join(group, stays.member, session_ms=5000, rebalance_ms=5000))
+    again = ask(connection, groups.join(group, stays.member, session_ms=20_000, rebalance_ms=5000))
     if len(again.members) > 1:  # it was still in the generation, for a second
         while ask(connection, groups.heartbeat(group, again.generation, again.member)) == NONE:
             pass
-        again = ask(connection, groups.join(group, stays.member, session_ms=5000))
+        again = ask(connection, groups.join(group, stays.member, session_ms=20_000))
     assert [member for member, _, _ in again.members] == [stays.member]
 
 
@@ -218,9 +219,9 @@ def test_a_member_that_goes_during_a_join_is_not_waited_for(strict_broker, conne
 
 def test_G01_a_leader_that_never_syncs(strict_broker, connection, group):
     """It goes on with heartbeats, and is put out after its rebalance time; the others go on."""
-    times = {"session_ms": 5000, "rebalance_ms": 1000}
+    times = {"session_ms": 20_000, "rebalance_ms": 4000}
     leader = enter(connection, group, **times)
-    with RawConnection(strict_broker.address, timeout=20) as other:
+    with RawConnection(strict_broker.address) as other:
         first = ask(other, groups.join(group, **times))
         other.send(groups.join(group, first.member, **times).frame(1))
         beat = groups.heartbeat(group, leader.generation, leader.member)
@@ -257,7 +258,7 @@ def test_G03_a_group_is_never_larger_than_its_bound(strict_broker, group):
     answers: list[Joined] = []
 
     def one() -> None:
-        with RawConnection(strict_broker.address, timeout=30) as own:
+        with RawConnection(strict_broker.address) as own:
             options = {"rebalance_ms": 1500, "session_ms": 10_000}
             answers.append(enter(own, group, **options))
 
@@ -303,7 +304,7 @@ def test_G09_no_offsets_are_told_before_they_are_loaded(own_fast_broker):
         assert ask(connection, groups.commit("loaded", TOPIC, {0: 11, 1: 12})) == {0: NONE, 1: NONE}
     for _ in range(3):
         broker.kill()
-        broker.start()
+        broker.start_early()
         with RawConnection(broker.address) as connection:
             found = groups.offsets_when_loaded(connection, "loaded", TOPIC, [0, 1])
         assert found[0] == (11, NONE)
@@ -314,7 +315,7 @@ def test_G11_commits_during_a_rebalance(strict_broker, connection, group):
     """Taken from the present generation until the next has begun; and nobody is put out for one."""
     first = enter(connection, group)
     settle(connection, group, first)
-    with RawConnection(strict_broker.address, timeout=20) as other:
+    with RawConnection(strict_broker.address) as other:
         newcomer = ask(other, groups.join(group))
         other.send(groups.join(group, newcomer.member).frame(1))
         while ask(connection, groups.heartbeat(group, first.generation, first.member)) == NONE:
@@ -410,7 +411,7 @@ def test_P11_a_leader_of_before_static_members(strict_broker, connection, group)
     """Its answer has no room for the instance of another; the group settles all the same."""
     leader = ask(connection, groups.join(group, version=2))
     settle(connection, group, leader)
-    with RawConnection(strict_broker.address, timeout=20) as other:
+    with RawConnection(strict_broker.address) as other:
         other.send(groups.join(group, instance="one").frame(1))
         while ask(connection, groups.heartbeat(group, leader.generation, leader.member)) == NONE:
             pass

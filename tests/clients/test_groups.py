@@ -11,6 +11,7 @@ from harness.members import (
     MEMBERS,
     PARTITIONS,
     SESSION_MS,
+    SETTLE_SECONDS,
     Crew,
     Member,
     NumberedTopic,
@@ -23,6 +24,8 @@ from harness.members import (
 FEW = ("confluent", "confluent-consumer")
 MORE = (*FEW, "java-consumer")
 """Members that `ci` runs every test with, and those that share out partitions and die there."""
+NOTICED_SECONDS_MAX = 25
+"""From the end of a session until the others share what its member had, on a busy machine."""
 OF_ABILITY = {"lean": None, "patient": "patient", "cooperative": "cooperative", "static": "static"}
 
 
@@ -65,7 +68,7 @@ def commit(crew: Crew) -> None:
 def wait_for_commits(address: str, crew: Crew, topic: NumberedTopic) -> None:
     """Of clients that commit on their own."""
     with groups.RawConnection(address) as connection:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + SETTLE_SECONDS
         while True:
             question = groups.offsets(crew.group, topic.name, range(PARTITIONS))
             _, found = groups.ask(connection, question)
@@ -104,7 +107,7 @@ def test_a_group_lives(fast_broker, crews, member: type[Member], topic):
     crew.kill(second)
     (alone,) = crew.wait_for_shares(PARTITIONS)
     took = time.monotonic() - died_at
-    assert took < SESSION_MS / 1000 + 10, f"{took} s to notice"
+    assert took < SESSION_MS / 1000 + NOTICED_SECONDS_MAX, f"{took} s to notice"
     sent.send(400)
     read = read_all(crew, sent, before)
     assert len(read) == len(set(read)), "some message was read twice"
@@ -182,7 +185,7 @@ def patient_broker(broker_kind, tmp_path):
     """As fast_broker, but nobody is out whom a busy machine keeps from beating: in the consumer
     protocol the broker says how long a session is."""
     own = broker_kind(
-        tmp_path / "broker", FAST | {"group.consumer.session.timeout.ms": 8 * SESSION_MS}
+        tmp_path / "broker", FAST | {"group.consumer.session.timeout.ms": 4 * SESSION_MS}
     )
     try:
         yield own.start()
@@ -196,8 +199,8 @@ def test_a_static_member_comes_back_without_a_rebalance(
 ):
     sent = NumberedTopic(patient_broker.address, topic)
     crew = crews(patient_broker.address, topic)
-    stays = crew.add(static, session=8 * SESSION_MS, instance="stays")
-    goes = crew.add(static, session=8 * SESSION_MS, instance="goes")
+    stays = crew.add(static, session=4 * SESSION_MS, instance="stays")
+    goes = crew.add(static, session=4 * SESSION_MS, instance="goes")
     crew.wait_for_shares(PARTITIONS)
     had = goes.look().owns
     given_before = len(stays.look().gave)
@@ -206,7 +209,7 @@ def test_a_static_member_comes_back_without_a_rebalance(
         crew.leave(goes)
     else:
         crew.kill(goes)
-    crew.add(static, session=8 * SESSION_MS, instance="goes")
+    crew.add(static, session=4 * SESSION_MS, instance="goes")
     crew.wait_for_shares(PARTITIONS)
     again = crew.members[-1].look().owns
     assert again == had

@@ -9,7 +9,7 @@ from harness.http import Http
 from harness.records import Record
 
 RECORDS = 20
-SECONDS_MAX = 30
+SECONDS_MAX = 60
 
 
 def written(address: str, topic: str) -> Confluent:

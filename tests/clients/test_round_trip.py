@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from conftest import PARTITIONS
+from harness.client import DEADLINE_SECONDS
 from harness.records import CODECS, Record, assert_same_and_in_order, numbered_records
 from harness.wire import RawConnection, codecs_of_batches
 
@@ -58,7 +59,7 @@ def test_every_kind_of_acknowledgement_stores_the_records(client, topic, acks):
 
 
 def wait_for_records(client, topic: str, count: int) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + DEADLINE_SECONDS
     while sum(client.bounds(topic, partition)[1] for partition in range(PARTITIONS)) < count:
         assert time.monotonic() < deadline, f"fewer than {count} records arrived"
 

@@ -20,7 +20,7 @@ KAFKA_STORAGE_ERROR = 56
 PRODUCE = 7
 """A version whose clients know of that error; older ones are told to look for the leader again."""
 DISK_BYTES = 32 << 20
-RESUMES_SECONDS_MAX = 20
+RESUMES_SECONDS_MAX = 60
 
 
 @pytest.fixture

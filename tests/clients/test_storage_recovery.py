@@ -10,7 +10,7 @@ import time
 import pytest
 
 from harness.broker import Millrace
-from harness.client import ClientError
+from harness.client import DEADLINE_SECONDS, ClientError
 from harness.confluent import Confluent
 from harness.paths import SOURCE
 from harness.records import Record, numbered_records
@@ -68,7 +68,7 @@ def kill_while_loading(broker) -> None:
         process = subprocess.Popen(
             broker.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=broker.folder
         )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + DEADLINE_SECONDS
     while mark.exists():
         assert process.poll() is None and time.monotonic() < deadline, broker.log_tail()
     process.kill()

@@ -23,7 +23,8 @@ pytestmark = pytest.mark.millrace
 
 PARTITIONS = 3
 TOPIC_DELETION_DISABLED = 73
-TOOL_SECONDS_MAX = 0.9
+TOOL_SECONDS_MAX, TRIES = 0.9, 5
+"""Of the quickest: on a busy machine a process may start late."""
 README = SOURCE / "plugins" / "transport" / "http" / "README.md"
 
 
@@ -633,6 +634,12 @@ def test_a_process_that_was_stopped_does_not_end_its_streams(streams, broker, ka
 # ---- our tool ----
 
 
+def seconds_of(tool: Tool, *words: object) -> float:
+    began = time.monotonic()
+    tool.text(*words)
+    return time.monotonic() - began
+
+
 @pytest.mark.alone
 def test_the_tool_lists_describes_stops_starts_and_replaces(streams, broker, kafka):
     streams.create("copy", "in", "out", "pass")
@@ -651,9 +658,9 @@ def test_the_tool_lists_describes_stops_starts_and_replaces(streams, broker, kaf
     tool.text("stream", *admin, "start", "copy")
     streams.wait_for_state("copy", "running")
     tool.text("stream", *admin, "replace", "copy", "pass", STEPS / "operators" / "pass.so")
-    began = time.monotonic()
-    tool.text("stream", *admin, "list")
-    assert time.monotonic() - began < TOOL_SECONDS_MAX, "nothing is waited for"
+    assert min(seconds_of(tool, "stream", *admin, "list") for _ in range(TRIES)) < TOOL_SECONDS_MAX, (
+        "nothing is waited for"
+    )
     empty = run("stream", *admin, "describe", "")
     assert empty.code == 64 and "the name of the stream is empty" in empty.errors
     assert "with its state" in tool.text("stream", *admin, "delete", "copy")

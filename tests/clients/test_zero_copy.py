@@ -16,6 +16,7 @@ import pytest
 
 from harness.batches import record_batch
 from harness.broker import Millrace
+from harness.client import DEADLINE_SECONDS
 from harness.confluent import Confluent
 from harness.http import Http
 from harness.records import Record
@@ -64,7 +65,7 @@ class Trace:
     def calls(self) -> list[Call]:
         """All of them, once the tracer has let go of the broker."""
         self.tracer.send_signal(signal.SIGINT)
-        self.tracer.wait(timeout=10)
+        self.tracer.wait(timeout=DEADLINE_SECONDS)
         found, begun = [], {}
         for line in self.log.read_text().splitlines():
             thread, _, text = line.partition(" ")

@@ -11,13 +11,15 @@ import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 
 from harness import maven
 from harness.paths import RELEASE
 from harness.wire import RawConnection
 
-START_SECONDS_MAX = 60
+START_SECONDS_MAX = 120
+LOG_LINE_SECONDS_MAX = 60
 PREFIX = Path(os.environ.get("MILLRACE_PREFIX", RELEASE))
 
 
@@ -65,15 +67,21 @@ class Broker(ABC):
     def command(self) -> list[str]: ...
 
     def start(self) -> "Broker":
-        """Returns once the broker answers; fails with its log if it ends first or takes too
-        long."""
+        """Returns once the broker is up; fails with its log if it ends first or takes too long."""
+        return self._start_until(self._is_up)
+
+    def start_early(self) -> "Broker":
+        """Returns once it answers at all: what it serves may not be all there yet."""
+        return self._start_until(self._answers)
+
+    def _start_until(self, begun: Callable[[], bool]) -> "Broker":
         assert self.process is None
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
                 self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder
             )
         deadline = time.monotonic() + START_SECONDS_MAX
-        while not self._answers():
+        while not begun():
             code = self._ended_meanwhile()
             if code is not None:
                 self.process = None
@@ -82,8 +90,11 @@ class Broker(ABC):
                 )
             if time.monotonic() > deadline:
                 self.kill()
-                raise AssertionError(f"no answer in {START_SECONDS_MAX} s:\n{self.log_tail()}")
+                raise AssertionError(f"not up in {START_SECONDS_MAX} s:\n{self.log_tail()}")
         return self
+
+    def _is_up(self) -> bool:
+        return self._answers()
 
     def _answers(self) -> bool:
         try:
@@ -139,7 +150,7 @@ class Broker(ABC):
     def log_tail(self, lines: int = 20) -> str:
         return "\n".join(line[:300] for line in self.log_text().splitlines()[-lines:])
 
-    def wait_for_log_line(self, *parts: str, timeout: float = 10) -> str:
+    def wait_for_log_line(self, *parts: str, timeout: float = LOG_LINE_SECONDS_MAX) -> str:
         """The first line of the log that holds all `parts`, as soon as there is one."""
         deadline = time.monotonic() + timeout
         while True:
@@ -161,7 +172,9 @@ class Broker(ABC):
 
 
 class Millrace(Broker):
-    """`settings` are passed with --set, keys as in millrace.toml; `prefix` holds bin/ and lib/."""
+    """`settings` are passed with --set, keys as in millrace.toml; `prefix` holds bin/ and lib/. A
+    start is over when the broker is registered: it answers a moment before, and then neither knows
+    of a broker that could take a topic nor leads anything."""
 
     stop_seconds_max = 5
     stop_code = 0
@@ -179,6 +192,17 @@ class Millrace(Broker):
         super().__init__(folder, defaults or {})
         self.settings = settings or {}
         self.prefix = prefix or PREFIX
+        self._ready_before = 0
+
+    def _start_until(self, begun: Callable[[], bool]) -> "Millrace":
+        self._ready_before = self._count_ready()
+        return super()._start_until(begun)
+
+    def _is_up(self) -> bool:
+        return self._count_ready() > self._ready_before and self._answers()
+
+    def _count_ready(self) -> int:
+        return self.log_text().count("broker: ready")
 
     def http_address(self) -> str:
         """Where the started broker serves HTTP: a port that the system chose."""

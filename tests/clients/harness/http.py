@@ -2,12 +2,15 @@
 
 import http.client
 import json
+import threading
 import time
 from dataclasses import dataclass
 
 from harness.exposition import Exposition
 
-DEADLINE_SECONDS = 10
+DEADLINE_SECONDS = 60
+LOOK_SECONDS = 0.02
+_never = threading.Event()
 
 
 @dataclass
@@ -40,6 +43,7 @@ class Http:
             answer = self._ask_once(method, path, body, fields)
             if not answer.is_of_a_start() or time.monotonic() > deadline:
                 return answer
+            _never.wait(LOOK_SECONDS)  # the pause between two looks
 
     def _ask_once(self, method: str, path: str, body: object, fields: dict[str, str]) -> Answer:
         headers = {name.replace("_", "-"): value for name, value in fields.items()}

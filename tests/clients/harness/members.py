@@ -18,7 +18,8 @@ from harness.lines import LineClient
 from harness.records import Record
 
 PARTITIONS = 4
-SESSION_MS = 1500
+SESSION_MS = 3000
+"""Of members that a busy machine may keep from beating for a while: some tests bear nobody being put out."""
 FAST = {
     "num.partitions": PARTITIONS,
     "offsets.topic.num.partitions": 4,
@@ -31,7 +32,7 @@ FAST = {
 }
 """Settings of a broker whose groups do not wait long for anybody."""
 
-SETTLE_SECONDS = 40
+SETTLE_SECONDS = 80
 """For a group to come to rest, or a member to read what there is: three session time-outs and the
 start of a slow client on a busy machine."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from harness.broker import PREFIX
 
-TOOL_SECONDS_MAX = 60
+TOOL_SECONDS_MAX = 120
 
 
 @dataclass

@@ -5,6 +5,7 @@ import struct
 
 API_PRODUCE, API_FETCH, API_API_VERSIONS = 0, 1, 18
 FETCH_BYTES_MAX = 50 << 20
+DEADLINE_SECONDS = 60
 
 
 def api_versions_request(correlation: int) -> bytes:
@@ -22,7 +23,7 @@ def request_frame(key: int, version: int, body: bytes) -> bytes:
 class RawConnection:
     """A socket to the broker with a deadline on everything."""
 
-    def __init__(self, address: str, timeout: float = 10):
+    def __init__(self, address: str, timeout: float = DEADLINE_SECONDS):
         host, port = address.rsplit(":", 1)
         self.socket = socket.create_connection((host, int(port)), timeout=timeout)
         self.port = self.socket.getsockname()[1]
