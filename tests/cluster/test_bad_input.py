@@ -14,7 +14,7 @@ from parts.load import consumer_of
 from parts.waiting import until
 
 CANNOT_CREATE, BAD_CONFIG = 73, 78
-REFUSAL_SECONDS_MAX = 60
+REFUSAL_SECONDS_MAX = 120
 INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT = 38, 39
 
 

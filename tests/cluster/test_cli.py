@@ -2,6 +2,16 @@
 
 from harness.tool import Tool, run
 
+from parts.cluster import HEAL_SECONDS_MAX
+from parts.waiting import until
+
+SESSION_MS = 6000
+"""The tool has begun to ask before that is over."""
+
+
+def wait_for_partitions(cluster, topic: str, count: int) -> None:
+    until(lambda: len(cluster.states(topic)) == count, HEAL_SECONDS_MAX, f"{count} of {topic}")
+
 
 def test_topics_are_changed_through_any_broker(cluster):
     for id in (1, 2, 3):
@@ -9,12 +19,13 @@ def test_topics_are_changed_through_any_broker(cluster):
         name = f"through-{id}"
         tool.text("topic", "create", name, "--partitions", 2, "--replication-factor", 3)
         tool.text("topic", "alter", name, "--partitions", 4)
-        assert len(cluster.states(name)) == 4
+        wait_for_partitions(cluster, name, 4)
         tool.text("topic", "delete", name)
         assert name not in tool.text("topic", "list")
 
 
-def test_the_tool_waits_for_another_controller(cluster):
+def test_the_tool_waits_for_another_controller(make_cluster):
+    cluster = make_cluster(session_ms=SESSION_MS)
     controller = cluster.controller()
     other = next(id for id in cluster.brokers if id != controller)
     cluster.kill(controller)
@@ -23,7 +34,7 @@ def test_the_tool_waits_for_another_controller(cluster):
     made = run("--bootstrap", address, *words)
     assert made.code == 0, made.errors
     assert "waiting up to 30 s for a controller that answers" in made.errors
-    assert len(cluster.states("made-meanwhile")) == 2
+    wait_for_partitions(cluster, "made-meanwhile", 2)
 
 
 def test_only_brokers_that_are_there_are_drained(cluster):

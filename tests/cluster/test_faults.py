@@ -1,24 +1,25 @@
 """Brokers and ZooKeeper fail under a load: nothing acknowledged is lost or repeated, no read goes back
 in time, and the cluster heals by itself."""
 
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from harness.wire import RawConnection
 
 from parts.checked import PARTITIONS, Checked
-from parts.cluster import SESSION_MS, SLOWDOWN
+from parts.cluster import HEAL_SECONDS_MAX, SESSION_MS, SLOWDOWN
 from parts.history import History, violations
 from parts.load import Load, read_log
 from parts.waiting import pass_time, until
 
 NOT_LEADER = 6
 ZOOKEEPER_AWAY_SECONDS = 30
-GAP_SECONDS_MAX = 5 * SLOWDOWN
+GAP_SECONDS_MAX = 12 * SLOWDOWN
 """Where leaders move: what a busy machine may add. `tests/bench` measures."""
-TOLD_SECONDS_MAX = 0.5
-"""From an acknowledgement until the client has told us."""
+TOLD_SECONDS_MAX = 3
+"""From an acknowledgement until the client has told us, on a busy machine."""
+OUT_SECONDS_MAX = 60 * SLOWDOWN
 
 
 @pytest.mark.sanitized
@@ -51,7 +52,7 @@ def test_the_controller_is_killed(cluster, topic):
     with Checked(cluster, topic) as checked:
         controller = cluster.controller()
         cluster.kill(controller)
-        until(lambda: cluster.controller() != controller, 30, "another controller")
+        until(lambda: cluster.controller() != controller, HEAL_SECONDS_MAX, "another controller")
         cluster.create(f"{topic}-made-meanwhile", 1, replicas=2)
         checked.goes_on()
         cluster.brokers[controller].start()
@@ -96,7 +97,7 @@ def test_zookeeper_is_away(cluster, topic):
     with Checked(cluster, topic) as checked:
         cluster.zookeepers[0].kill()
         began = time.monotonic()
-        checked.load.wait_for_acknowledged(50, seconds=SESSION_MS / 1000)
+        checked.load.wait_for_acknowledged(50, seconds=SESSION_MS / 1000 + TOLD_SECONDS_MAX)
         pass_time(ZOOKEEPER_AWAY_SECONDS - (time.monotonic() - began))
         flowed = checked.load.last_acknowledged() - began
         print(f"data flowed for {flowed:.2f} s, of a session of {SESSION_MS / 1000} s")
@@ -110,12 +111,12 @@ def test_zookeeper_is_away(cluster, topic):
 
 def test_the_leader_of_zookeepers_is_killed(make_cluster, topic):
     """Of an ensemble of three: sessions outlive it, and nothing stops for as long as a lease lasts."""
-    cluster = make_cluster(zookeepers=3, session_ms=6000)
+    cluster = make_cluster(zookeepers=3, session_ms=10_000)
     with Checked(cluster, topic) as checked:
         leading = next(one for one in cluster.zookeepers if one.leads())
         leading.kill()
         checked.goes_on()
-        until(lambda: any(one.leads() for one in cluster.zookeepers if one.process), 30, "another")
+        until(lambda: any(one.leads() for one in cluster.zookeepers if one.process), 60, "another")
         pass_time(3)
         checked.goes_on()
         assert checked.load.longest_gap() < GAP_SECONDS_MAX
@@ -173,7 +174,7 @@ def test_a_topic_is_deleted_while_a_replica_is_down(cluster, topic):
     assert list(data.glob(f"{topic}-*"))
     cluster.delete(topic)
     cluster.brokers[down].start()
-    until(lambda: not list(data.glob(f"{topic}-*")), 30, "its logs are removed")
+    until(lambda: not list(data.glob(f"{topic}-*")), HEAL_SECONDS_MAX, "its logs are removed")
     with Checked(cluster, topic) as checked:  # a new one of the name begins anew
         checked.goes_on()
         checked.verdict()
@@ -237,18 +238,18 @@ def test_L07_a_broker_that_leaves_is_not_in_sync_and_does_not_lead(cluster, topi
     with Checked(cluster, topic) as checked:
         leaving = cluster.leader(topic)
         others = next(id for id in cluster.brokers if id != leaving)
-        stopping = threading.Thread(target=cluster.stop, args=(leaving,))
-        stopping.start()
-        out = False
-        while stopping.is_alive() or not out:
-            told = cluster.metadata(topic, id=others)
-            if told is None:
-                continue
-            partitions = told.topics[topic].partitions.values()
-            is_out = all(leaving not in (one.leader, *one.isrs) for one in partitions)
-            assert is_out or not out, "it came back while it was leaving"
-            out = is_out
-        stopping.join()
+        with ThreadPoolExecutor(1) as pool:
+            stopping = pool.submit(cluster.stop, leaving)
+            deadline = time.monotonic() + OUT_SECONDS_MAX
+            out = False
+            while not (stopping.done() and out):
+                told = cluster.metadata(topic, id=others)
+                partitions = told.topics[topic].partitions.values()
+                is_out = all(leaving not in (one.leader, *one.isrs) for one in partitions)
+                assert is_out or not out, "it came back while it was leaving"
+                assert time.monotonic() < deadline, "it is not out"
+                out = is_out
+            stopping.result()
         checked.goes_on()
         cluster.brokers[leaving].start()
         cluster.wait_until_healed(topic)

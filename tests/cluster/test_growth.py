@@ -5,6 +5,7 @@ import pytest
 from harness.tool import run
 
 from parts.checked import Checked
+from parts.cluster import HEAL_SECONDS_MAX
 from parts.growth import (
     EVEN_SECONDS_MAX,
     assert_has_its_share,
@@ -50,7 +51,7 @@ def test_growth_goes_on_when_the_controller_is_killed(make_cluster, topic):
         until(lambda: status(cluster)["moving"], EVEN_SECONDS_MAX, "a partition that moves")
         controller = cluster.controller()
         cluster.kill(controller)
-        until(lambda: cluster.controller() != controller, 30, "another controller")
+        until(lambda: cluster.controller() != controller, HEAL_SECONDS_MAX, "another controller")
         cluster.brokers[controller].start()
         wait_until_even(cluster)
         assert_has_its_share(cluster, new)
@@ -64,9 +65,14 @@ def test_what_is_paused_moves_when_it_goes_on(cluster, topic):
     assert told(cluster, "balance", "--pause")["balance"] == "paused"
     new = cluster.add().id
     controller = cluster.brokers[cluster.controller()]
-    controller.wait_for_log_line("a broker is there", f"broker={new}", timeout=30)
-    now = status(cluster)
-    assert now["balance"] == "paused" and now["left"] > 0 and not now["moving"], now
+    controller.wait_for_log_line("a broker is there", f"broker={new}")
+
+    def is_planned() -> dict | None:
+        now = status(cluster)
+        return now if now["left"] > 0 else None
+
+    now = until(is_planned, EVEN_SECONDS_MAX, "a plan for who has joined")
+    assert now["balance"] == "paused" and not now["moving"], now
     assert shares(cluster)[new]["replicas"] == 0
     tool_of(cluster).text("cluster", "balance", "--resume")
     wait_until_even(cluster)
@@ -83,7 +89,7 @@ def test_the_first_broker_is_drained_and_stopped(make_cluster, topic):
         assert "broker 1 is empty: it can be stopped" in said
         for name in (topic, f"{topic}-more"):
             assert all(1 not in one.replicas for one in cluster.states(name).values())
-        until(lambda: not logs_of(cluster, 1, topic), 30, "the logs of broker 1 are erased")
+        until(lambda: not logs_of(cluster, 1, topic), HEAL_SECONDS_MAX, "the logs of broker 1 are erased")
         wait_until_even(cluster)
         cluster.create(f"{topic}-made-meanwhile", 4)
         assert shares(cluster)[1]["replicas"] == 0, "a drained broker gets nothing new"
@@ -99,11 +105,11 @@ def test_a_drain_that_is_impossible_says_so(cluster, topic):
     refused = run("-b", cluster.brokers[2].address, "cluster", "drain", 1, "--wait")
     assert refused.code == 1
     assert "too few" in refused.errors, refused.errors
-    until(lambda: shares(cluster)[1]["leaders"] == 0, 30, "broker 1 leads nothing")
+    until(lambda: shares(cluster)[1]["leaders"] == 0, HEAL_SECONDS_MAX, "broker 1 leads nothing")
     states = cluster.states(topic).values()
     assert all(len(one.in_sync) == 3 for one in states), "and no replica less than before"
     tool_of(cluster).text("cluster", "drain", 1, "--cancel")
-    assert not shares(cluster)[1]["drained"]
+    until(lambda: not shares(cluster)[1]["drained"], HEAL_SECONDS_MAX, "broker 1 keeps what it has")
     nobody = run("-b", cluster.brokers[2].address, "cluster", "drain", 9)
     assert nobody.code == 1 and "there is no broker 9; there are 1, 2, 3" in nobody.errors
     cluster.end()
@@ -127,7 +133,7 @@ def test_a_broker_that_is_gone_for_too_long_is_replaced(make_cluster, topic):
         had = {path.name for path in logs_of(cluster, gone, topic)}
         assert had, "its logs are still there"
         cluster.brokers[gone].start()
-        cluster.brokers[gone].wait_for_log_line("its log is erased", timeout=30)
+        cluster.brokers[gone].wait_for_log_line("its log is erased")
         wait_until_even(cluster)
         assert shares(cluster)[gone]["replicas"] > 0, "it gets its share, as whoever joins"
         checked.goes_on()

@@ -27,7 +27,8 @@ def test_topics_are_described_with_their_replicas(cluster, topic):
     for line in lines:
         assert sorted(line.split("Isr:")[1].split()[0].split(",")) == ["1", "2", "3"]
     cluster.kill(cluster.follower(topic))
-    cluster.wait_for_in_sync(topic, 0, 2)
+    for partition in range(3):
+        cluster.wait_for_in_sync(topic, partition, 2)
     under = kafka_tools.output(
         "TopicCommand", cluster.addresses, "--describe", "--under-replicated-partitions"
     )

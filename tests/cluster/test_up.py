@@ -17,7 +17,7 @@ def call(program: str, *words: str, **settings: str) -> subprocess.CompletedProc
         env={**os.environ, "MILLRACE_PREFIX": str(PREFIX), **settings},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
 
 

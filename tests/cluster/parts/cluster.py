@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from harness.broker import Millrace
 from harness.zookeeper import ZooKeeper, ensemble
 
-from parts.load import consumer_of
+from parts.load import close, consumer_of, watermarks
 from parts.waiting import until
 
 SLOWDOWN = int(os.environ.get("MILLRACE_SLOWDOWN", 1))
@@ -26,7 +26,7 @@ FOUND = re.compile(r"(ERROR|WARNING): \w+Sanitizer|runtime error: |assertion fai
 
 
 class ClusterBroker(Millrace):
-    """One of several. A start is over when the broker is registered: it answers a moment before."""
+    """One of several."""
 
     stop_seconds_max = 30 * SLOWDOWN
 
@@ -45,16 +45,6 @@ class ClusterBroker(Millrace):
             },
         )
         self.address = self.settings.get("transport.kafka.listen", self.address)
-
-    def start(self) -> "ClusterBroker":
-        ready = self.count_ready()
-        super().start()
-        until(lambda: self.process.poll() is not None or self.count_ready() > ready, 60, "ready")
-        self.assert_running()
-        return self
-
-    def count_ready(self) -> int:
-        return self.log_text().count("broker: ready")
 
     def caught(self) -> list[str]:
         return [line for line in self.log_text().splitlines() if FOUND.search(line)]
@@ -197,23 +187,25 @@ class Cluster:
         return AdminClient({"bootstrap.servers": address, "log_level": 0})
 
     def metadata(self, topic: str | None = None, id: int | None = None):
-        """As broker `id` tells it, or any."""
-        try:
-            return self.admin(id).list_topics(topic, timeout=5)
-        except ck.KafkaException:
-            return None
+        """As broker `id` tells it, or any; asked again until one answers."""
+
+        def told():
+            try:
+                return self.admin(id).list_topics(topic, timeout=5)
+            except ck.KafkaException:
+                return None
+
+        return until(told, HEAL_SECONDS_MAX, "an answer to Metadata")
 
     def wait_for_brokers(self, count: int, id: int | None = None) -> None:
         def known() -> bool:
-            told = self.metadata(id=id)
-            return told is not None and len(told.brokers) == count
+            return len(self.metadata(id=id).brokers) == count
 
         until(known, HEAL_SECONDS_MAX, f"{count} brokers in the metadata")
 
     def controller(self) -> int:
         def elected() -> int:
-            told = self.metadata()
-            return max(told.controller_id, 0) if told else 0
+            return max(self.metadata().controller_id, 0)
 
         return until(elected, HEAL_SECONDS_MAX, "a controller")
 
@@ -239,13 +231,14 @@ class Cluster:
         """Where the partition's log begins, and where it ends for readers."""
         consumer = consumer_of(self.addresses)
         try:
-            return consumer.get_watermark_offsets(ck.TopicPartition(topic, partition), timeout=30)
+            return watermarks(consumer, topic, partition)
         finally:
-            consumer.close()
+            close(consumer)
 
     def states(self, topic: str) -> dict[int, PartitionState]:
+        """By partition; none while there is no such topic where it is asked for."""
         told = self.metadata(topic)
-        if told is None or told.topics[topic].error:
+        if told.topics[topic].error:
             return {}
         return {
             number: PartitionState(one.leader, tuple(one.replicas), frozenset(one.isrs))

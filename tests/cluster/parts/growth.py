@@ -45,11 +45,14 @@ def is_even(now: dict) -> bool:
 
 
 def wait_until_even(cluster) -> None:
+    """Among all that run, once it is known of each."""
     seen = []
 
     def even() -> bool:
         seen[:] = [status(cluster)]
-        return is_even(seen[0])
+        live = {broker["id"] for broker in seen[0]["brokers"] if broker["live"]}
+        running = {id for id, broker in cluster.brokers.items() if broker.running}
+        return live == running and is_even(seen[0])
 
     try:
         until(even, EVEN_SECONDS_MAX, "even shares")
