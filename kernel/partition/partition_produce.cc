@@ -166,6 +166,14 @@ Checked<Partition::Appended> Partition::append(const std::vector<ReadyBatch>& ba
   if (batches.front().header.producer_id < 0) return append_new(batches);
   auto verdict = producers_.check(batches.front().header);
   if (auto* refusal = std::get_if<ProducerStates::Refused>(&verdict)) {
+    // What was sent behind a batch that storage has not taken comes again, after that one. Told
+    // that it is out of order, librdkafka begins another epoch and sends what other partitions may
+    // have.
+    if (append_failed_ && refusal->error == ErrorCode::out_of_order_sequence_number) {
+      return std::unexpected(Refusal{ErrorCode::kafka_storage_error,
+                                     "storage has not taken what comes before this batch",
+                                     {}});
+    }
     return std::unexpected(Refusal{refusal->error, std::move(refusal->message), {}});
   }
   if (const auto* duplicate = std::get_if<ProducerStates::Duplicate>(&verdict)) {

@@ -113,6 +113,22 @@ TEST_F(ProduceTest, ARefusedWriteLeavesThePartitionAsItWas) {
   EXPECT_FALSE(partition->failing());
 }
 
+// As of a producer with several requests in flight: it sends all that was refused again, in order.
+TEST_F(ProduceTest, WhatWasSentBehindARefusedWriteIsRefusedLikeIt) {
+  open();
+  const auto sent = [this](std::int32_t sequence) {
+    return produce(batch({.producer_id = 1, .producer_epoch = 0, .base_sequence = sequence})).error;
+  };
+  EXPECT_EQ(sent(0), ErrorCode::none);
+  storage.stored.append_error = Error{Errc::io, "disk full"};
+  EXPECT_EQ(sent(1), ErrorCode::kafka_storage_error);
+  EXPECT_EQ(sent(2), ErrorCode::kafka_storage_error);
+  storage.stored.append_error.reset();
+  EXPECT_EQ(sent(3), ErrorCode::kafka_storage_error) << "there is room again, but 1 and 2 are not";
+  for (const auto sequence : {1, 2, 3}) EXPECT_EQ(sent(sequence), ErrorCode::none);
+  EXPECT_EQ(sent(5), ErrorCode::out_of_order_sequence_number);
+}
+
 TEST_F(ProduceTest, AfterALostWriteTheLogTakesNoMore) {
   open();
   storage.stored.written_error = Error{Errc::io, "disk gone"};
