@@ -116,7 +116,14 @@ Task<std::unique_ptr<Lease>> ZooKeeper::join(Member self) {
   auto saving = on_worker(environment_.workers(), [this, id] {
     return SavedSession(environment_.files(), settings_.data).save(id);
   });
-  MR_CO_CHECK(co_await std::move(saving));
+  const auto saved = co_await std::move(saving);
+  if (!saved) {
+    // As on a full disk, which this broker may have to make room on.
+    log_.warning(
+        "the session cannot be kept on disk: should this broker die, its successor waits "
+        "until ZooKeeper ends it",
+        {{"session", to_string(id)}, {"error", to_string(saved.error())}});
+  }
   joined_.watches = std::make_shared<Watches>(session, revisions_);
   // A session of a dead broker may have been granted twice what we ask for.
   const auto patience = 2 * session->timeout() + settings_.session_timeout;

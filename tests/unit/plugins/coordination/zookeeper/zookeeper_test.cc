@@ -54,6 +54,15 @@ TEST(ZooKeeperTest, LeavesFoldersOfTwoLevelsAndRemovesDeeperOnes) {
   EXPECT_THAT(*broker.list("/brokers"), ElementsAre("topics"));
 }
 
+// A broker whose disk is full has to start to make room there.
+TEST(ZooKeeperTest, JoinsWhereItsSessionCannotBeSaved) {
+  BrokerStandIn broker(shared_server().address(), fresh_chroot());
+  std::filesystem::create_directories(broker.folder.path() + "/coordination.session.tmp/taken");
+  ASSERT_TRUE(broker.join());
+  EXPECT_TRUE(broker.put("/key", "value"));
+  EXPECT_TRUE(broker.log_text().contains("the session cannot be kept on disk"));
+}
+
 TEST(ZooKeeperTest, RefusesASecondBrokerOfTheSameId) {
   auto& server = shared_server();
   const auto chroot = fresh_chroot();
