@@ -322,6 +322,7 @@ def test_sigterm_ends_a_start_that_takes_long(tmp_path):
         one.close()
 
 
+@pytest.mark.alone
 def test_a_stop_is_in_time_with_thousands_of_segments_that_are_not_synced(tmp_path):
     one = Millrace(tmp_path / "broker", {"log.segment.bytes": 1024})
     records = [Record(None, bytes(1000), partition=0) for _ in range(10_000)]
