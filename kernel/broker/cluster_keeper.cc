@@ -246,6 +246,11 @@ Task<ClusterUpdated> ClusterKeeper::take(ClusterUpdate update) {
   const auto before = state_.brokers;
   auto effect = take_in(state_, update, config_.id);
   note_gone(state_, before, parts_.environment.control().now());
+  for (const auto& [id, broker] : before) {
+    const auto now = state_.brokers.find(id);
+    const bool same = now != state_.brokers.end() && now->second.epoch == broker.epoch;
+    if (!same) peers_.forget(peers_.address_of(broker));
+  }
   std::map<std::int32_t, Address> addresses;
   for (const auto& [id, broker] : state_.brokers) addresses.emplace(id, peers_.address_of(broker));
   replicas_.set_brokers(addresses, broker_epoch());

@@ -16,6 +16,11 @@ Task<std::shared_ptr<Peer>> ClusterPeers::peer(Key key, Address address) {
   co_return std::move(peer);
 }
 
+void ClusterPeers::forget(const Address& address) {
+  const auto gone = to_string(address);
+  std::erase_if(peers_, [&gone](const auto& entry) { return entry.first.second == gone; });
+}
+
 void ClusterPeers::forget(const Key& key, const std::shared_ptr<Peer>& peer) {
   const auto known = peers_.find(key);
   if (known != peers_.end() && known->second == peer) peers_.erase(known);

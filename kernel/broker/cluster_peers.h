@@ -48,6 +48,8 @@ class ClusterPeers {
     co_return co_await std::move(asking);
   }
 
+  /// Whoever was reached there is gone: the next question makes a connection of its own.
+  void forget(const Address& address);
   void close() { peers_.clear(); }
 
  private:

@@ -4,6 +4,7 @@
 
 #include <millrace/kafka/metadata.h>
 
+#include "kernel/broker/broker.h"
 #include "two_brokers.h"
 
 namespace millrace::testing {
@@ -50,6 +51,19 @@ TEST_F(SimLeavingTest, OthersLeadBeforeItIsGone) {
   EXPECT_EQ(leader(other), other);
   produce(other, 1);
   EXPECT_TRUE(controller().log().contains("a broker leaves"));
+}
+
+// Nothing is tried first over a connection to the process before.
+TEST_F(SimLeavingTest, WhoIsBackIsInSyncWithoutAPause) {
+  ASSERT_TRUE(brokers_[1]->stop());
+  const auto from = world_.now();
+  start(1);
+  const auto in_sync = [this] {
+    const auto& known = brokers_[0]->broker().partitions().shards()[0]->cluster();
+    return known->find(std::string_view(orders.topic))->partitions[0].in_sync.size() == 2;
+  };
+  EXPECT_TRUE(world_.run_until(in_sync, seconds(10)));
+  EXPECT_LT(world_.now() - from, std::chrono::milliseconds(100));
 }
 
 // librdkafka would let go of the partition with it, had it not heard of the new leader before.
