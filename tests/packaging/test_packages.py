@@ -1,0 +1,158 @@
+"""What the packages are, before anybody installs them."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import TREE
+
+NAMES = {
+    "millrace",
+    "millrace-dbgsym",
+    "millrace-plugin-zookeeper",
+    "millrace-plugin-zookeeper-dbgsym",
+    "millrace-sdk",
+}
+
+
+def run(*command: str | Path) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def field(package: Path, name: str) -> str:
+    return run("dpkg-deb", "--field", package, name).strip()
+
+
+def package(packages: Path, name: str) -> Path:
+    (path,) = packages.glob(f"{name}_*.deb")
+    return path
+
+
+def files_of(package: Path) -> dict[str, str]:
+    """Path → mode and owner."""
+    listed = run("dpkg-deb", "--contents", package).splitlines()
+    words = (line.split(maxsplit=5) for line in listed)
+    return {path.removeprefix("."): f"{mode} {owner}" for mode, owner, _, _, _, path in words}
+
+
+def unpacked(package: Path, into: Path) -> Path:
+    run("dpkg-deb", "--extract", package, into)
+    return into
+
+
+def test_all_have_the_version_of_the_project(packages):
+    version = re.search(r"project\(Millrace VERSION (\S+)", (TREE / "CMakeLists.txt").read_text())[1]
+    found = {field(path, "Package"): field(path, "Version") for path in packages.glob("*.deb")}
+    assert found == dict.fromkeys(NAMES, version)
+    assert {path.name.split("_")[1] for path in packages.glob("*.deb")} == {version}
+    assert all(f"-{version}-1." in path.name for path in packages.glob("*.rpm"))
+
+
+def test_files_are_where_the_contract_has_them(packages):
+    files = files_of(package(packages, "millrace"))
+    for path in (
+        "/usr/bin/millrace",
+        "/usr/bin/millraced",
+        "/usr/lib/millrace/plugins/transport/kafka.so",
+        "/usr/lib/millrace/plugins/coordination/standalone.so",
+        "/etc/millrace/millrace.toml",
+        "/etc/millrace/conf.d/",
+        "/usr/lib/systemd/system/millrace.service",
+        "/usr/lib/systemd/system/millrace@.service",
+        "/usr/lib/sysusers.d/millrace.conf",
+        "/usr/lib/tmpfiles.d/millrace.conf",
+    ):
+        assert path in files
+    assert all(about.endswith("root/root") for about in files.values())
+    assert all(about[1:10] in ("rwxr-xr-x", "rw-r--r--") for about in files.values())
+    plugin = "/usr/lib/millrace/plugins/coordination/zookeeper.so"
+    assert plugin not in files
+    assert plugin in files_of(package(packages, "millrace-plugin-zookeeper"))
+    sdk = files_of(package(packages, "millrace-sdk"))
+    for path in (
+        "/usr/include/millrace/plugin.h",
+        "/usr/include/millrace/testing/codec_contract.h",
+        "/usr/lib/libmillrace_sdk.a",
+        "/usr/lib/cmake/Millrace/MillraceConfig.cmake",
+        "/usr/share/millrace/template/operators/CMakeLists.txt",
+    ):
+        assert path in sdk
+
+
+def test_the_configuration_is_the_one_that_says_every_option(packages, tmp_path):
+    installed = unpacked(package(packages, "millrace"), tmp_path) / "etc/millrace/millrace.toml"
+    assert installed.read_bytes() == (TREE / "configs" / "millrace.toml").read_bytes()
+    assert run("dpkg-deb", "--info", package(packages, "millrace"), "conffiles").split() == [
+        "/etc/millrace/millrace.toml"
+    ]
+
+
+def test_only_the_plugin_for_zookeeper_needs_its_library(packages):
+    server = field(package(packages, "millrace"), "Depends")
+    plugin = field(package(packages, "millrace-plugin-zookeeper"), "Depends")
+    version = field(package(packages, "millrace"), "Version")
+    assert "libzstd1 (>= " in server
+    assert "libzookeeper" not in server
+    assert "libzookeeper-mt2" in plugin
+    assert f"millrace (= {version})" in plugin
+
+
+def test_symbols_name_lines_of_the_sources(packages, tmp_path):
+    symbols = unpacked(package(packages, "millrace-dbgsym"), tmp_path / "symbols")
+    program = unpacked(package(packages, "millrace"), tmp_path / "program") / "usr/bin/millraced"
+    build_id = re.search(r"Build ID: (\w+)", run("readelf", "--notes", program))[1]
+    file = symbols / f"usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
+    main = re.search(r"^(\w+) [Tt] main$", run("nm", file), re.MULTILINE)[1]
+    assert re.search(r"\./kernel/daemon/main\.cc:\d+", run("addr2line", "--exe", file, main))
+
+
+def test_nothing_in_them_says_where_they_were_built(packages, tmp_path):
+    for path in packages.glob("*.deb"):
+        folder = unpacked(path, tmp_path / path.stem)
+        found = subprocess.run(
+            ["grep", "-rl", "--fixed-strings", TREE, folder], capture_output=True, text=True, check=False
+        )
+        assert found.stdout == "", path.name
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_lintian_finds_no_error(packages, name):
+    done = subprocess.run(
+        ["lintian", "--allow-root", "--fail-on=error", package(packages, name)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
+# --- .rpm, as far as Debian's rpm goes ---
+
+
+def test_rpms_need_what_their_files_need(packages):
+    (server,) = packages.glob("millrace-[0-9]*.rpm")
+    (plugin,) = packages.glob("millrace-plugin-zookeeper-[0-9]*.rpm")
+    needed = run("rpm", "--query", "--package", "--requires", server)
+    assert "libzstd.so.1()(64bit)" in needed
+    assert "libzookeeper" not in needed
+    assert "libzookeeper_mt.so.2()(64bit)" in run("rpm", "-qpR", plugin)
+    assert run("rpm", "--query", "--package", "--configfiles", server).split() == [
+        "/etc/millrace/millrace.toml"
+    ]
+
+
+def test_rpms_install_into_a_root_of_their_own(packages, tmp_path):
+    """As far as they go here: nothing in that root could run their scripts."""
+    root = tmp_path / "root"
+    rpms = sorted(packages.glob("*.rpm"))
+    run("rpm", "--root", root, "--install", "--nodeps", "--noscripts", *rpms)
+    run("rpm", "--root", root, "--verify", "--all", "--nodeps", "--noscripts")
+    config = root / "etc/millrace/millrace.toml"
+    config.write_text(f'{config.read_text()}[log]\nlevel = "debug"\n')
+    run("rpm", "--root", root, "--erase", "--nodeps", "--noscripts", "millrace")
+    assert config.with_suffix(".toml.rpmsave").exists()
+    assert not (root / "usr/bin/millraced").exists()
+
+
+def test_scripts_of_rpms_are_shell(packages):
+    for script in (TREE / "packaging" / "rpm").glob("p*"):
+        run("sh", "-n", script)
