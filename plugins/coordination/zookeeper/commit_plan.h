@@ -29,8 +29,8 @@ struct Known {
 using KnownNodes = std::map<std::string, Known, std::less<>>;
 
 /// The znodes that have to be known beside those that are: the keys, and once these are known all
-/// that is above those of them that are to be made or removed. Of a key that only gets another value
-/// nothing else needs to be read.
+/// that is above those of them that are to be made or removed. Of a key that only gets another
+/// value nothing else needs to be read.
 std::vector<std::string> unknown_nodes(const std::vector<Write>& writes, const KnownNodes& known);
 
 struct CommitPlan {
