@@ -98,6 +98,24 @@ def test_the_disk_of_a_follower_is_full(cluster, topic, disks):
     cluster.end()
 
 
+@pytest.mark.slow
+def test_the_disk_of_one_who_leads_and_follows_is_full(make_cluster, topic, disks):
+    """The producer has batches on their way to it and, at the others, such as wait for it, as long as
+    it is in sync by default: none of them may be stored a second time."""
+    cluster = make_cluster(
+        own={id: {"broker.data": folder / "data"} for id, folder in disks.items()}
+    )
+    with Checked(cluster, topic) as checked:
+        checked.goes_on()
+        full = cluster.leader(topic)
+        filled = fill(disks[full])
+        checked.goes_on(2000)
+        filled.unlink()
+        cluster.wait_until_healed(topic)
+        checked.verdict()
+    cluster.end()
+
+
 def tear(data: Path, topic: str) -> int:
     """What a power cut may leave of a log's last bytes: of one their size only, another ends in the
     midst of a batch. How many logs it did that to."""
