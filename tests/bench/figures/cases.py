@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from figures.machine import Meter, forget_peak, memory_mib
@@ -18,6 +19,8 @@ from harness.broker import Broker
 from harness.wire import RawConnection
 
 IDLE_SECONDS = 5
+CONTROLLER_SECONDS_MAX = 30
+"""Until there is another, where the one that was killed was the controller."""
 OTHERS = "others %"
 """The share of the machine that neither broker nor client used, of the worst repetition."""
 
@@ -59,7 +62,20 @@ class Bench:
         return name
 
     def remove_topic(self, name: str) -> None:
-        self.admin.delete_topics([name])[name].result(60)
+        give_up_at = time.monotonic() + CONTROLLER_SECONDS_MAX
+        asked_before = False
+        while True:
+            try:
+                self.admin.delete_topics([name])[name].result(60)
+                return
+            except KafkaException as error:
+                code = error.args[0].code()
+                if asked_before and code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    return  # whoever was the controller had begun
+                if code != KafkaError.NOT_CONTROLLER or time.monotonic() > give_up_at:
+                    raise
+            asked_before = True
+            time.sleep(0.2)
 
     def load(self, mode: str, **options: object) -> Figures:
         """Runs bench-load; adds what the broker and others used meanwhile."""
