@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "names.h"
+#include <millrace/filelog/names.h>
 
 namespace millrace::filelog {
 

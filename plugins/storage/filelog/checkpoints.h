@@ -12,14 +12,10 @@
 #include <vector>
 
 #include <millrace/environment.h>
+#include <millrace/filelog/checkpoint_text.h>
 #include <millrace/storage.h>
 
 namespace millrace::filelog {
-
-/// The text of a checkpoint file, and back. Errc::corrupt says which line.
-std::string write_checkpoint(const std::map<TopicPartition, Offset>& offsets);
-Result<std::map<TopicPartition, Offset>> read_checkpoint(std::string_view text,
-                                                         const std::string& path);
 
 /// All kinds. A change is on disk when a call returns.  [any thread; may block on the disk]
 class Checkpoints {

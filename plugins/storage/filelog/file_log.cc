@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include <millrace/filelog/names.h>
+#include <millrace/filelog/text.h>
+
 #include "aux_files.h"
-#include "names.h"
-#include "text.h"
 
 namespace millrace::filelog {
 

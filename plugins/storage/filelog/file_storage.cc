@@ -2,19 +2,17 @@
 
 #include <algorithm>
 
+#include <millrace/filelog/names.h>
+#include <millrace/filelog/text.h>
+
 #include "meta_properties.h"
-#include "names.h"
 #include "recovery.h"
-#include "text.h"
 
 namespace millrace::filelog {
 
 namespace {
 
-constexpr std::string_view lock_file = ".lock";
-constexpr std::string_view owner_file = "meta.properties";
-/// Kafka's name for the mark of a clean stop, and its content.
-constexpr std::string_view clean_mark = ".kafka_cleanshutdown";
+/// Kafka's content of the mark of a clean stop.
 constexpr std::string_view clean_mark_content = "{\"version\":0,\"brokerEpoch\":-1}";
 
 }  // namespace
@@ -40,9 +38,13 @@ Result<> FileStorage::take_folder() {
   auto& files = environment_.files();
   MR_CHECK(files.make_folders(folder_));
   MR_TRY(auto owned, files.lock(folder_ + "/" + std::string(lock_file)));
-  MR_TRY(const bool clean, consume_clean_mark());
+  // A directory of a later version stays as it is, its mark of a clean stop included.
+  if (const auto owner = read_owner(); !owner && owner.error().code == Errc::incompatible) {
+    return owner.error();
+  }
   std::vector<Error> unreadable;
   MR_CHECK(checkpoints_.load(unreadable));
+  MR_TRY(const bool clean, consume_clean_mark());
   for (const auto& error : unreadable) {
     log_.warning("a checkpoint file cannot be read; its partitions will be checked as a whole",
                  {{"reason", to_string(error)}});

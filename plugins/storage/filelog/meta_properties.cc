@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "text.h"
+#include <millrace/filelog/text.h>
 
 namespace millrace::filelog {
 
@@ -30,7 +30,10 @@ Result<> take_property(std::string_view line, const std::string& where, Director
     owner.broker_id = *id;
   }
   if (name == "version" && value != "0" && value != "1") {
-    return Error{Errc::corrupt, say(where, ": version is '", value, "', expected 0 or 1")};
+    const bool later = parse_number<std::uint32_t>(value).has_value();
+    return Error{later ? Errc::incompatible : Errc::corrupt,
+                 say(where, ": version is '", value, "', expected 0 or 1",
+                     later ? "; start the version of the broker that has written it" : "")};
   }
   return {};
 }

@@ -10,7 +10,8 @@
 
 namespace millrace::filelog {
 
-/// Fields that are not there stay none. Errc::corrupt names the file and the line.
+/// Fields that are not there stay none. Errc::corrupt, or Errc::incompatible for a version that is
+/// not known, names the file and the line.
 Result<DirectoryOwner> read_meta_properties(std::string_view text, const std::string& path);
 /// Version 1; `directory` is the directory's own id.
 std::string write_meta_properties(const DirectoryOwner& owner, const Uuid& directory);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "names.h"
-#include "text.h"
+#include <millrace/filelog/names.h>
+#include <millrace/filelog/text.h>
 
 namespace millrace::filelog {
 

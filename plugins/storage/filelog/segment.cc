@@ -4,9 +4,8 @@
 #include <limits>
 
 #include <millrace/bytes.h>
-
-#include "names.h"
-#include "text.h"
+#include <millrace/filelog/names.h>
+#include <millrace/filelog/text.h>
 
 namespace millrace::filelog {
 

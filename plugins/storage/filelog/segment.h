@@ -11,10 +11,9 @@
 #include <string_view>
 
 #include <millrace/environment.h>
+#include <millrace/filelog/entry.h>
+#include <millrace/filelog/index.h>
 #include <millrace/storage.h>
-
-#include "entry.h"
-#include "index.h"
 
 namespace millrace::filelog {
 

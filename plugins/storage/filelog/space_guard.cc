@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "text.h"
+#include <millrace/filelog/text.h>
 
 namespace millrace::filelog {
 

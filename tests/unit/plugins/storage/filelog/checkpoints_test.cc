@@ -5,36 +5,6 @@
 namespace millrace::filelog {
 namespace {
 
-TEST(CheckpointsTest, AreKafkasText) {
-  const std::map<TopicPartition, Offset> offsets{{{"orders", 0}, {17}}, {{"a-b", 12}, {0}}};
-  const auto text = write_checkpoint(offsets);
-  EXPECT_EQ(text, "0\n2\na-b 12 0\norders 0 17\n");
-  const auto read = read_checkpoint(text, "file");
-  ASSERT_TRUE(read) << to_string(read.error());
-  EXPECT_EQ(*read, offsets);
-  EXPECT_TRUE(read_checkpoint("0\n0\n", "file"));
-}
-
-TEST(CheckpointsTest, SayWhichLineIsWrong) {
-  const auto error_of = [](std::string_view text) {
-    const auto read = read_checkpoint(text, "file");
-    return read ? "none" : to_string(read.error());
-  };
-  EXPECT_EQ(error_of("1\n0\n"), "corrupt: file: line 1: expected version 0");
-  EXPECT_EQ(error_of("0\nx\n"), "corrupt: file: line 2: expected the number of lines");
-  EXPECT_EQ(error_of("0\n2\norders 0 17\n"),
-            "corrupt: file: line 4: expected 'topic partition offset', found ''");
-  EXPECT_EQ(error_of("0\n1\norders 17\n"),
-            "corrupt: file: line 3: expected 'topic partition offset', found 'orders 17'");
-}
-
-TEST(CheckpointsTest, EveryPrefixOfAFileIsRefused) {
-  const auto text = write_checkpoint({{{"orders", 0}, {17}}, {{"orders", 1}, {18}}});
-  for (std::size_t size = 0; size + 2 < text.size(); ++size) {
-    EXPECT_FALSE(read_checkpoint(text.substr(0, size), "file")) << size;
-  }
-}
-
 TEST(CheckpointsTest, AnUnreadableFileIsToldAndCountsAsNone) {
   FilelogSubject subject;
   subject.write("/data/recovery-point-offset-checkpoint", "nonsense");
@@ -43,6 +13,23 @@ TEST(CheckpointsTest, AnUnreadableFileIsToldAndCountsAsNone) {
   const auto points = subject.run(subject.storage().checkpointed(CheckpointKind::recovery_point));
   ASSERT_TRUE(points);
   EXPECT_TRUE(points->empty());
+}
+
+TEST(CheckpointsTest, WhatALaterVersionHasWrittenIsRefusedAndStaysAsItIs) {
+  for (const auto& [file, content] :
+       {std::pair("/data/recovery-point-offset-checkpoint", "1\n0\n"),
+        std::pair("/data/log-start-offset-checkpoint", "1\n0\n"),
+        std::pair("/data/meta.properties", "node.id=1\ncluster.id=x\nversion=2\n")}) {
+    FilelogSubject subject;
+    subject.write("/data/.kafka_cleanshutdown", "{}");
+    subject.write(file, content);
+    const auto locked = subject.run(subject.storage().lock());
+    ASSERT_FALSE(locked) << file;
+    EXPECT_EQ(locked.error().code, Errc::incompatible);
+    EXPECT_TRUE(locked.error().detail.starts_with(file)) << locked.error().detail;
+    EXPECT_EQ(subject.content(file), content);
+    EXPECT_TRUE(subject.exists("/data/.kafka_cleanshutdown")) << file;
+  }
 }
 
 TEST(CheckpointsTest, NeverClaimMoreThanALogHasOnDisk) {

@@ -1,6 +1,7 @@
 // What the contract leaves open: when segments roll, what a full or a broken disk does.
 #include "filelog_subject.h"
-#include "plugins/storage/filelog/names.h"
+
+#include <millrace/filelog/names.h>
 
 namespace millrace::filelog {
 namespace {

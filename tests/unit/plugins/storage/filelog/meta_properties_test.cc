@@ -31,8 +31,17 @@ TEST(MetaPropertiesTest, NamesTheLineThatIsWrong) {
     return read_meta_properties(text, "path").error().detail;
   };
   EXPECT_EQ(error("version=1\nnode.id=x\n"), "path: line 2: node.id is 'x', no number");
-  EXPECT_EQ(error("version=2"), "path: line 1: version is '2', expected 0 or 1");
+  EXPECT_EQ(
+      error("version=2"),
+      "path: line 1: version is '2', expected 0 or 1; start the version of the broker that has "
+      "written it");
+  EXPECT_EQ(error("version=x"), "path: line 1: version is 'x', expected 0 or 1");
   EXPECT_EQ(error("\nnonsense"), "path: line 2: expected 'name=value', found 'nonsense'");
+}
+
+TEST(MetaPropertiesTest, ALaterVersionIsNoDamage) {
+  EXPECT_EQ(read_meta_properties("version=2", "path").error().code, Errc::incompatible);
+  EXPECT_EQ(read_meta_properties("version=x", "path").error().code, Errc::corrupt);
 }
 
 }  // namespace

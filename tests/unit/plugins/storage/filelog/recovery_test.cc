@@ -1,9 +1,9 @@
 // What a start makes of a data directory that was not left in order.
 #include <random>
 
-#include "filelog_subject.h"
+#include <millrace/filelog/names.h>
 
-#include "plugins/storage/filelog/names.h"
+#include "filelog_subject.h"
 
 namespace millrace::filelog {
 namespace {

@@ -1,4 +1,4 @@
-#include "plugins/storage/filelog/names.h"
+#include <millrace/filelog/names.h>
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "names.h"
+#include <millrace/filelog/names.h>
 
 #include <algorithm>
 
-#include "text.h"
+#include <millrace/filelog/text.h>
 
 namespace millrace::filelog {
 

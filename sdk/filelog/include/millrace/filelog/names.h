@@ -26,6 +26,12 @@ inline constexpr std::string_view temporary_mark = ".tmp";
 inline constexpr std::string_view leader_epochs_file = "leader-epoch-checkpoint";
 inline constexpr std::string_view metadata_file = "partition.metadata";
 
+/// In the data directory: held while a process owns it; whose it is; the mark of a clean stop, by
+/// Kafka's name.
+inline constexpr std::string_view lock_file = ".lock";
+inline constexpr std::string_view owner_file = "meta.properties";
+inline constexpr std::string_view clean_mark = ".kafka_cleanshutdown";
+
 /// "00000000000000000017.log"
 std::string offset_name(Offset offset, std::string_view suffix);
 

@@ -1,4 +1,4 @@
-#include "plugins/storage/filelog/index.h"
+#include <millrace/filelog/index.h>
 
 #include <string>
 

@@ -1,12 +1,11 @@
-#include "entry.h"
+#include <millrace/filelog/entry.h>
 
 #include <algorithm>
 #include <charconv>
 
 #include <millrace/batch.h>
 #include <millrace/bytes.h>
-
-#include "text.h"
+#include <millrace/filelog/text.h>
 
 namespace millrace::filelog {
 

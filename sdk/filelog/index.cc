@@ -1,4 +1,4 @@
-#include "index.h"
+#include <millrace/filelog/index.h>
 
 #include <millrace/bytes.h>
 
