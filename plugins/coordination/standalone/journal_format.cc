@@ -10,7 +10,9 @@ namespace millrace::standalone {
 
 namespace {
 
+// The last letter is the version.
 constexpr std::string_view magic = "MRJ1";
+constexpr std::size_t version_at = 3;
 constexpr std::size_t sealed_at = 4;
 constexpr std::size_t header_crc_at = 12;
 constexpr std::size_t entry_head_bytes = 8;
@@ -129,6 +131,18 @@ std::optional<std::uint64_t> sealed_bytes(Bytes header) {
   return load_be<std::uint64_t>(header.data() + sealed_at);
 }
 
+// Damage is not taken for it: the crc of a header is where it was in all versions.
+std::optional<int> later_version(Bytes content) {
+  if (content.size() < journal_header_bytes) return std::nullopt;
+  const auto begin = as_text(content.first(magic.size()));
+  const char version = begin[version_at];
+  if (!begin.starts_with(magic.substr(0, version_at)) || version < '2' || version > '9') {
+    return std::nullopt;
+  }
+  if (!sealed_bytes(content.first(journal_header_bytes))) return std::nullopt;
+  return version - '0';
+}
+
 }  // namespace
 
 std::string encode_header(std::uint64_t sealed_bytes) {
@@ -155,6 +169,12 @@ std::string encode_entry(const std::vector<Change>& changes) {
 
 Result<JournalScan> scan_journal(Bytes content,
                                  const std::function<void(std::vector<Change>)>& each) {
+  if (const auto version = later_version(content)) {
+    return Error{Errc::incompatible,
+                 "is a journal of version " + std::to_string(*version) +
+                     ", and this broker knows version 1; nothing was changed. Start the version of "
+                     "Millrace that has written it"};
+  }
   if (content.size() < journal_header_bytes || as_text(content.first(magic.size())) != magic) {
     return Error{Errc::corrupt,
                  "does not begin with the " + std::to_string(journal_header_bytes) +

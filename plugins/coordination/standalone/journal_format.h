@@ -27,7 +27,8 @@ struct JournalScan {
 };
 
 /// Gives `each` the changes of every entry, in order. Errc::corrupt for bytes that no crash of ours
-/// leaves behind; it says where and what can be done, without the path.
+/// leaves behind, Errc::incompatible for a journal of a later version; it says where and what can
+/// be done, without the path.
 Result<JournalScan> scan_journal(Bytes content,
                                  const std::function<void(std::vector<Change>)>& each);
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/bytes.h>
 #include <millrace/testing/sim_environment.h>
 
 #include "plugins/coordination/standalone/journal_format.h"
@@ -149,6 +150,31 @@ TEST_F(JournalTest, RefusesDamageAndChangesNothing) {
     }
   }
   EXPECT_TRUE(open());
+}
+
+TEST_F(JournalTest, RefusesALaterVersionAndChangesNothing) {
+  ASSERT_TRUE(opened()->append(set("/a", "one")));
+  std::string header = "MRJ2" + encode_header(file_bytes()).substr(4, 8);
+  header.resize(journal_header_bytes);
+  store_be(std::as_writable_bytes(std::span(header)).data() + 12,
+           crc32c(as_bytes(std::string_view(header).substr(0, 12))));
+  write(0, header);
+  const auto bytes = file_bytes();
+  const auto refused = open();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::incompatible);
+  EXPECT_EQ(refused.error().detail,
+            path +
+                ": is a journal of version 2, and this broker knows version 1; nothing was "
+                "changed. Start the version of Millrace that has written it");
+  EXPECT_EQ(file_bytes(), bytes);
+
+  // One bit of damage makes a 1 a 3.
+  header[3] = '3';
+  write(0, header);
+  const auto damaged = open();
+  ASSERT_FALSE(damaged);
+  EXPECT_EQ(damaged.error().code, Errc::corrupt);
 }
 
 TEST_F(JournalTest, RefusesAFileThatHasBecomeShorter) {
