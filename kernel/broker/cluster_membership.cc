@@ -1,9 +1,12 @@
 // A broker's lease and registration, from its start to its end.
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "kernel/broker/cluster_keeper.h"
+#include "kernel/cluster/cluster_level.h"
 #include "kernel/cluster/topics.h"
 #include "kernel/cluster/znodes.h"
 #include "kernel/partition/topic_config.h"
@@ -24,11 +27,20 @@ constexpr Duration hand_over_time_max = std::chrono::seconds(30);
 // closed have to look for it, one after the other of their brokers.
 constexpr Duration redirect_time = std::chrono::milliseconds(250);
 
+// Those that a later version has written are nothing to go on without.
+Result<std::map<std::string, std::string>> known_configs(const std::string& key,
+                                                         const std::string& value, const Log& log) {
+  auto configs = znodes::decode_configs(key, value);
+  if (!configs && configs.error().code == Errc::incompatible) return configs;
+  return readable_configs(key, value, log);
+}
+
 }  // namespace
 
 Task<> ClusterKeeper::join() {
   MR_CO_TRY(auto lease, co_await parts_.coordination.join(Member{config_.id}));
   set_lease(std::move(lease));
+  MR_CO_CHECK(co_await check_level(parts_.coordination));
   MR_CO_CHECK(co_await check_owner());
   Takeover takeover{parts_.environment, parts_.coordination, parts_.storage,
                     parts_.log,         config_.data,        config_.id};
@@ -47,11 +59,13 @@ void ClusterKeeper::set_lease(std::unique_ptr<Lease> lease) {
   clock_.extend(lease_->valid_until());
 }
 
-// Without topics that are being deleted: their logs are not opened again.
+// Without topics that are being deleted: their logs are not opened again. What a later version has
+// written is nothing to go on without.
 Task<> ClusterKeeper::read_state() {
   std::vector<UnreadableTopic> unreadable;
   MR_CO_TRY(auto topics, co_await read_topics(parts_.coordination, &unreadable));
   for (const auto& [name, why] : unreadable) {
+    if (why.code == Errc::incompatible) co_return why;
     parts_.log.error(
         "a topic is left out, for what is stored of it cannot be read; its logs stay as they are",
         {{"topic", name}, {"error", to_string(why)}});
@@ -109,7 +123,7 @@ Task<> ClusterKeeper::load_broker_configs() {
   for (const auto& broker : brokers) {
     const auto key = znodes::broker_config(broker);
     MR_CO_TRY(const auto node, co_await parts_.coordination.get(key));
-    auto configs = readable_configs(key, node.value, parts_.log);
+    MR_CO_TRY(auto configs, known_configs(key, node.value, parts_.log));
     for (const auto& problem : broker_config_problems(configs)) {
       parts_.log.warning("a stored setting of a broker cannot be used; what is weaker counts",
                          {{"broker", broker}, {"problem", problem.detail}});
@@ -124,7 +138,7 @@ Task<> ClusterKeeper::load_broker_configs() {
     const znodes::ConfigEntity entity{znodes::ConfigEntity::Kind::group, *std::move(group)};
     const auto key = znodes::configs_of(entity);
     MR_CO_TRY(const auto node, co_await parts_.coordination.get(key));
-    auto configs = readable_configs(key, node.value, parts_.log);
+    MR_CO_TRY(auto configs, known_configs(key, node.value, parts_.log));
     state_.broker_configs.insert_or_assign(znodes::config_key_of(entity), std::move(configs));
   }
   co_return {};
@@ -256,9 +270,11 @@ Task<> ClusterKeeper::rejoin() {
     auto lease = co_await parts_.coordination.join(Member{config_.id});
     if (lease) {
       set_lease(*std::move(lease));
-      const auto registered = co_await register_self();
-      if (registered) break;
-      lease = registered.error();
+      // Meanwhile the cluster may have gone on without us.
+      auto back = co_await check_level(parts_.coordination);
+      if (back) back = co_await register_self();
+      if (back) break;
+      lease = back.error();
     }
     if (lease.error().code == Errc::cancelled) co_return lease.error();
     parts_.log.warning("the cluster cannot be joined; it is tried again",

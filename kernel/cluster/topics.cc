@@ -346,7 +346,8 @@ Task<std::vector<TopicState>> read_topics(Coordination& coordination,
     auto topic = co_await read_topic(coordination, name, std::move(node->value));
     if (topic) {
       topics.push_back(*std::move(topic));
-    } else if (topic.error().code == Errc::corrupt && unreadable) {
+    } else if (unreadable && (topic.error().code == Errc::corrupt ||
+                              topic.error().code == Errc::incompatible)) {
       unreadable->push_back({name, topic.error()});
     } else {
       co_return topic.error();

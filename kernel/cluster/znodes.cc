@@ -4,21 +4,35 @@
 
 #include <boost/json.hpp>
 
+#include "kernel/cluster/cluster_level.h"
+#include "kernel/cluster/format_version.h"
+
 namespace millrace::kernel::znodes {
 
 namespace json = boost::json;
 
 namespace {
 
+// The newest format of each that is known. Older ones are Kafka's, and are read too.
+constexpr int cluster_id_version = 1;
+constexpr int controller_version = 2;  // we write 1; Kafka 3.4 on adds what only KRaft needs
+constexpr int broker_version = 5;
+constexpr int topic_version = 3;
+constexpr int configs_version = 1;
+constexpr int config_change_version = 2;
+constexpr int partition_state_version = 1;
+constexpr int producer_ids_version = 1;
+
 Error malformed(std::string_view what, std::string_view value) {
   return Error{Errc::corrupt, std::string(what) + ": not the JSON expected there: " +
                                   std::string(value.substr(0, 200))};
 }
 
-Result<json::object> parse_object(std::string_view what, std::string_view text) {
+Result<json::object> parse_object(std::string_view what, std::string_view text, int known) {
   boost::system::error_code error;
   auto value = json::parse(text, error);
   if (error || !value.is_object()) return malformed(what, text);
+  MR_CHECK(check_format(what, value.get_object(), known));
   return std::move(value.get_object());
 }
 
@@ -113,7 +127,7 @@ std::string encode_cluster_id(std::string_view id) {
 }
 
 Result<std::string> decode_cluster_id(std::string_view text) {
-  MR_TRY(const auto object, parse_object(cluster_id, text));
+  MR_TRY(const auto object, parse_object(cluster_id, text, cluster_id_version));
   std::string id;
   if (!read(object, "id", id)) return malformed(cluster_id, text);
   return id;
@@ -125,7 +139,7 @@ std::string encode_controller(std::int32_t id, Timestamp now) {
 }
 
 Result<std::int32_t> decode_controller(std::string_view text) {
-  MR_TRY(const auto object, parse_object(controller, text));
+  MR_TRY(const auto object, parse_object(controller, text, controller_version));
   std::int32_t id = -1;
   if (!read(object, "brokerid", id)) return malformed(controller, text);
   return id;
@@ -138,7 +152,7 @@ std::string encode_broker(const BrokerState& state, Timestamp now) {
     endpoints.emplace_back(listener + "://" + to_string(address));
     protocols[listener] = "PLAINTEXT";
   }
-  json::object object{{"version", 5},
+  json::object object{{"version", broker_version},
                       {"jmx_port", -1},
                       {"timestamp", std::to_string(now.ms)},
                       {"endpoints", std::move(endpoints)},
@@ -149,6 +163,8 @@ std::string encode_broker(const BrokerState& state, Timestamp now) {
     object["port"] = first.port;
   }
   if (!state.rack.empty()) object["rack"] = state.rack;
+  object["features"] = json::object{
+      {level_feature, {{"min_version", level_known_min}, {"max_version", level_known_max}}}};
   // Kafka takes the transaction that made the key for it.
   object["epoch"] = state.epoch;
   return json::serialize(object);
@@ -156,7 +172,7 @@ std::string encode_broker(const BrokerState& state, Timestamp now) {
 
 Result<BrokerState> decode_broker(std::int32_t id, std::string_view text) {
   const auto key = broker(id);
-  MR_TRY(const auto object, parse_object(key, text));
+  MR_TRY(const auto object, parse_object(key, text, broker_version));
   BrokerState state{.id = id};
   read(object, "rack", state.rack);
   read(object, "epoch", state.epoch);
@@ -184,7 +200,7 @@ std::string encode_topic(const TopicState& state) {
     if (!partition.adding.empty()) adding[number] = array_of(partition.adding);
     if (!partition.removing.empty()) removing[number] = array_of(partition.removing);
   }
-  return json::serialize(json::object{{"version", 3},
+  return json::serialize(json::object{{"version", topic_version},
                                       {"topic_id", to_string(state.id)},
                                       {"partitions", std::move(assignment)},
                                       {"adding_replicas", std::move(adding)},
@@ -193,7 +209,7 @@ std::string encode_topic(const TopicState& state) {
 
 Result<TopicState> decode_topic(std::string_view name, std::string_view text) {
   const auto key = topic(name);
-  MR_TRY(const auto object, parse_object(key, text));
+  MR_TRY(const auto object, parse_object(key, text, topic_version));
   TopicState state;
   state.name = name;
   std::string id;
@@ -221,12 +237,12 @@ Result<TopicState> decode_topic(std::string_view name, std::string_view text) {
 std::string encode_configs(const std::map<std::string, std::string>& configs) {
   json::object values;
   for (const auto& [name, value] : configs) values[name] = value;
-  return json::serialize(json::object{{"version", 1}, {"config", std::move(values)}});
+  return json::serialize(json::object{{"version", configs_version}, {"config", std::move(values)}});
 }
 
 Result<std::map<std::string, std::string>> decode_configs(std::string_view key,
                                                           std::string_view text) {
-  MR_TRY(const auto object, parse_object(key, text));
+  MR_TRY(const auto object, parse_object(key, text, configs_version));
   const auto* values = object.if_contains("config");
   if (!values || !values->is_object()) return malformed(key, text);
   std::map<std::string, std::string> configs;
@@ -280,11 +296,12 @@ std::string config_change(std::int64_t number) {
 std::string encode_config_change(const ConfigEntity& entity) {
   constexpr std::string_view folder = "/config/";
   auto path = configs_of(entity).substr(folder.size());
-  return json::serialize(json::object{{"version", 2}, {"entity_path", std::move(path)}});
+  return json::serialize(
+      json::object{{"version", config_change_version}, {"entity_path", std::move(path)}});
 }
 
 Result<ConfigEntity> decode_config_change(std::string_view text) {
-  MR_TRY(const auto object, parse_object(config_changes, text));
+  MR_TRY(const auto object, parse_object(config_changes, text, config_change_version));
   std::string path;
   if (!read(object, "entity_path", path)) return malformed(config_changes, text);
   constexpr std::string_view of_topic = "topics/";
@@ -306,13 +323,13 @@ Result<ConfigEntity> decode_config_change(std::string_view text) {
 std::string encode_partition_state(const PartitionState& state, std::int32_t epoch) {
   return json::serialize(json::object{{"controller_epoch", epoch},
                                       {"leader", state.leader},
-                                      {"version", 1},
+                                      {"version", partition_state_version},
                                       {"leader_epoch", state.leader_epoch.value},
                                       {"isr", array_of(state.in_sync)}});
 }
 
 Result<> decode_partition_state(std::string_view text, PartitionState& into) {
-  MR_TRY(const auto object, parse_object("partition state", text));
+  MR_TRY(const auto object, parse_object("partition state", text, partition_state_version));
   const auto* in_sync = object.if_contains("isr");
   into.in_sync.clear();
   if (!read(object, "leader", into.leader) ||
@@ -324,14 +341,14 @@ Result<> decode_partition_state(std::string_view text, PartitionState& into) {
 }
 
 std::string encode_producer_ids(const ProducerIdBlock& block) {
-  return json::serialize(json::object{{"version", 1},
+  return json::serialize(json::object{{"version", producer_ids_version},
                                       {"broker", block.broker},
                                       {"block_start", std::to_string(block.first)},
                                       {"block_end", std::to_string(block.last)}});
 }
 
 Result<ProducerIdBlock> decode_producer_ids(std::string_view text) {
-  MR_TRY(const auto object, parse_object(producer_id_block, text));
+  MR_TRY(const auto object, parse_object(producer_id_block, text, producer_ids_version));
   ProducerIdBlock block;
   if (!read(object, "broker", block.broker) ||
       !read_text_number(object, "block_start", block.first) ||

@@ -1,5 +1,6 @@
 // The keys and values that brokers share through coordination: Kafka's own ZooKeeper layout, so
-// that tools of that time read it. Values are JSON; unknown members are ignored when reading.
+// that tools of that time read it. Values are JSON; unknown members are ignored when reading, and
+// formats that are not known are refused: Errc::incompatible.
 #pragma once
 
 #include <map>

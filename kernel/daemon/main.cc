@@ -48,7 +48,8 @@ Exit exit_of(const Engine& engine, const Error& error) {
     case Errc::conflict:
     case Errc::io:
     case Errc::not_found: return Exit::cannot_create;
-    case Errc::corrupt: return Exit::bad_data;
+    case Errc::corrupt:
+    case Errc::incompatible: return Exit::bad_data;
     case Errc::timed_out:
     case Errc::closed: return Exit::unavailable;
     default: return Exit::internal;

@@ -99,5 +99,54 @@ TEST(ZnodesTest, NamesTheKeyOfWhatItCannotRead) {
   }
 }
 
+// Each as this version writes it, but of the next version.
+TEST(ZnodesTest, RefusesFormatsOfALaterVersion) {
+  const auto later = [](std::string text, std::string_view now, std::string_view next) {
+    const auto at = text.find(now);
+    EXPECT_NE(at, std::string::npos) << text;
+    return text.replace(at, now.size(), next);
+  };
+  const auto expect_refused = [](const auto& read, std::string_view sentence) {
+    ASSERT_FALSE(read) << sentence;
+    EXPECT_EQ(read.error().code, Errc::incompatible);
+    EXPECT_EQ(read.error().detail,
+              std::string(sentence) + "; start the version of Millrace that has written it");
+  };
+  TopicState topic;
+  topic.partitions.push_back({.leader = 1, .replicas = {1}, .in_sync = {1}});
+  expect_refused(znodes::decode_topic("orders", later(znodes::encode_topic(topic), R"("version":3)",
+                                                      R"("version":4)")),
+                 "/brokers/topics/orders is of format version 4, and this broker knows up to 3");
+  const auto broker = znodes::encode_broker({.id = 4}, Timestamp{1000});
+  expect_refused(znodes::decode_broker(4, later(broker, R"("version":5)", R"("version":6)")),
+                 "/brokers/ids/4 is of format version 6, and this broker knows up to 5");
+  expect_refused(
+      znodes::decode_cluster_id(later(znodes::encode_cluster_id("x"), R"("1")", R"("2")")),
+      "/cluster/id is of format version 2, and this broker knows up to 1");
+  expect_refused(znodes::decode_controller(R"({"version":3,"brokerid":1})"),
+                 "/controller is of format version 3, and this broker knows up to 2");
+  expect_refused(
+      znodes::decode_configs("/config/topics/orders",
+                             later(znodes::encode_configs({}), R"("version":1)", R"("version":2)")),
+      "/config/topics/orders is of format version 2, and this broker knows up to 1");
+  expect_refused(znodes::decode_config_change(
+                     later(znodes::encode_config_change({}), R"("version":2)", R"("version":3)")),
+                 "/config/changes is of format version 3, and this broker knows up to 2");
+  PartitionState state;
+  expect_refused(
+      znodes::decode_partition_state(
+          later(znodes::encode_partition_state({}, 1), R"("version":1)", R"("version":2)"), state),
+      "partition state is of format version 2, and this broker knows up to 1");
+  expect_refused(znodes::decode_producer_ids(
+                     later(znodes::encode_producer_ids({}), R"("version":1)", R"("version":2)")),
+                 "/latest_producer_id_block is of format version 2, and this broker knows up to 1");
+}
+
+TEST(ZnodesTest, ARegistrationTellsTheLevelsThatTheBrokerKnows) {
+  EXPECT_NE(znodes::encode_broker({.id = 4}, Timestamp{1000})
+                .find(R"("features":{"millrace.level":{"min_version":1,"max_version":1}})"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace millrace::kernel
