@@ -92,6 +92,8 @@ KernelBroker::KernelBroker(BrokerParts parts, BrokerConfig config)
       cluster_(parts_, config_, partitions_, replicas_, lease_),
       cluster_service_(parts_, cluster_),
       topics_(parts_, config_, cluster_),
+      declared_topics_(parts_, config_, cluster_,
+                       [this](NewTopic topic) { return create_declared(std::move(topic)); }),
       checkpoints_(parts_, partitions_),
       admin_(parts_, config_, partitions_, topics_, cluster_.controller(), checkpoints_),
       configs_(*this, parts_, config_, cluster_),
@@ -154,6 +156,7 @@ Task<> KernelBroker::close() {
     if (!result && first_failure) first_failure = std::move(result);
   };
   // Changes come to their end while there still is a controller.
+  keep(co_await declared_topics_.close());
   keep(co_await admin_.close());
   keep(co_await configs_.close());
   keep(co_await running_.close());

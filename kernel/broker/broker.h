@@ -15,6 +15,7 @@
 #include "kernel/broker/cluster_keeper.h"
 #include "kernel/broker/cluster_service.h"
 #include "kernel/broker/configs.h"
+#include "kernel/broker/declared_topics.h"
 #include "kernel/broker/fetch_session_cache.h"
 #include "kernel/broker/offset_checkpoints.h"
 #include "kernel/broker/partitions.h"
@@ -89,6 +90,12 @@ class KernelBroker final : public Broker {
   /// Removes those whose topic is gone.  [control thread]
   Task<> erase_orphans(std::string family);
 
+  /// Makes those that are missing, now or later: see DeclaredTopics. Once the broker is announced.
+  /// [control thread]
+  Task<> make_declared(std::vector<NewTopic> topics) {
+    return declared_topics_.open(std::move(topics));
+  }
+
   /// See ClusterKeeper.  [control thread]
   Task<> keep_topic(std::string topic, std::string why) {
     return cluster_.keep_topic(std::move(topic), std::move(why));
@@ -108,6 +115,7 @@ class KernelBroker final : public Broker {
   Task<> warn_of_strays();
   Task<std::int64_t> next_producer_id();
   Task<TopicCreated> create_own(NewTopic wanted);
+  Task<TopicCreated> create_declared(NewTopic declared);
 
   // metadata.cc
   Task<std::shared_ptr<const ClusterState>> create_missing(ShardState& local,
@@ -125,6 +133,7 @@ class KernelBroker final : public Broker {
   ClusterKeeper cluster_;
   KernelClusterService cluster_service_;
   TopicAdmin topics_;
+  DeclaredTopics declared_topics_;
   OffsetCheckpoints checkpoints_;
   KernelAdmin admin_;
   KernelConfigs configs_;

@@ -36,6 +36,20 @@ Task<TopicCreated> KernelBroker::create_own(NewTopic wanted) {
   co_return std::move(created);
 }
 
+// What is declared counts before what the topic's owner would choose.
+Task<TopicCreated> KernelBroker::create_declared(NewTopic declared) {
+  const auto own = own_topics_.find(declared.name);
+  if (own == own_topics_.end()) co_return co_await topics_.create_anywhere(std::move(declared));
+  auto wanted = own->second;
+  if (declared.partitions > 0) wanted.partitions = declared.partitions;
+  if (declared.replication_factor > 0) wanted.replication_factor = declared.replication_factor;
+  for (auto& [name, value] : declared.configs) {
+    std::erase_if(wanted.configs, [&](const auto& config) { return config.first == name; });
+    wanted.configs.emplace_back(name, std::move(value));
+  }
+  co_return co_await create_own(std::move(wanted));
+}
+
 namespace {
 
 std::vector<std::int32_t> replicas_of(const TopicState& topic, std::size_t partition) {

@@ -34,7 +34,7 @@ Result<LoadedCodecs> LoadedCodecs::load(const Context& context, Environment& env
     declared.push_back({std::move(request), library.descriptor->options});
     libraries.push_back(std::move(library));
   }
-  auto settings = config->check(declared, detail::no_options);
+  auto settings = config->check(declared, detail::no_options, detail::no_options);
   if (!settings) return to_error(settings.error());
 
   std::vector<PlannedPlugin> planned;

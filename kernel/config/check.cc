@@ -7,6 +7,7 @@
 #include "kernel/config/option_value.h"
 #include "kernel/config/stream_tables.h"
 #include "kernel/config/text.h"
+#include "kernel/config/topic_tables.h"
 
 namespace millrace::kernel {
 
@@ -34,6 +35,7 @@ class Checker {
   std::map<std::string, std::string> defaults(const MillraceOption* declared);
   std::vector<Settings::Instance> instances();
   std::vector<Settings::Stream> streams(const std::vector<DeclaredStep>& steps);
+  std::vector<TopicSettings> topics(const MillraceOption* declared);
 
  private:
   using Values = std::map<std::string, OptionValue, std::less<>>;
@@ -44,6 +46,8 @@ class Checker {
   /// Keeps what an option came to; `place` is that of a default when nobody wrote a value.
   void note(std::string key, const MillraceOption& option, const OptionValue& value,
             const ConfigPlace& place);
+  /// read(), for those who check a table of tables.
+  ReadTable reader();
   /// The table `name` of the root; an empty one when it is absent or, which is reported, not a
   /// table.
   const ConfigTable& top(const char* name);
@@ -165,7 +169,7 @@ void Checker::check_tables() {
   static const std::vector<std::string> known = {
       tables::broker,   tables::cluster, tables::compression, tables::coordination,
       tables::defaults, tables::log,     tables::operators,   tables::plugins,
-      tables::storage,  tables::stream,  tables::transport};
+      tables::storage,  tables::stream,  tables::topic,       tables::transport};
   for (const auto& [name, entry] : root_.entries()) {
     const bool is_table = std::holds_alternative<ConfigTable>(entry.value.value);
     if (!contains(known, name)) {
@@ -363,19 +367,25 @@ OperatorSettings Checker::operators() {
           .snapshot_bytes = static_cast<std::uint64_t>(options.integer("snapshot_bytes"))};
 }
 
+ReadTable Checker::reader() {
+  return [this](const ConfigTable& table, const std::string& name, const MillraceOption* declared,
+                const std::vector<std::string>& others,
+                const ConfigPlace& place) { return read(table, name, declared, others, place); };
+}
+
 std::vector<Settings::Stream> Checker::streams(const std::vector<DeclaredStep>& steps) {
-  const auto read_table = [this](const ConfigTable& table, const std::string& name,
-                                 const MillraceOption* declared,
-                                 const std::vector<std::string>& others, const ConfigPlace& place) {
-    return read(table, name, declared, others, place);
-  };
-  return check_streams(top(tables::stream), steps, read_table, errors_);
+  return check_streams(top(tables::stream), steps, reader(), errors_);
+}
+
+std::vector<TopicSettings> Checker::topics(const MillraceOption* declared) {
+  return check_topics(top(tables::topic), declared, reader(), errors_);
 }
 
 }  // namespace
 
 std::expected<Settings, ConfigErrors> Config::check(const std::vector<DeclaredPlugin>& plugins,
                                                     const MillraceOption* defaults,
+                                                    const MillraceOption* topics,
                                                     const std::vector<DeclaredStep>& steps) const {
   Checker checker(*root_, plugins);
   checker.check_tables();
@@ -390,6 +400,7 @@ std::expected<Settings, ConfigErrors> Config::check(const std::vector<DeclaredPl
   settings.defaults = checker.defaults(defaults);
   settings.instances = checker.instances();
   settings.streams = checker.streams(steps);
+  settings.topics = checker.topics(topics);
   settings.facts = checker.facts();
   if (checker.errors().empty()) return settings;
   sort_by_place(checker.errors());

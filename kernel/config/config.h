@@ -109,6 +109,16 @@ using OptionPlaces = std::map<std::string, ConfigPlace, std::less<>>;
 ConfigPlace place_of_reason(std::string_view reason, const OptionPlaces& places,
                             const ConfigPlace& otherwise);
 
+/// A topic that is made where it is missing: [topic.NAME].
+struct TopicSettings {
+  std::string name;
+  std::int32_t partitions = -1;                  ///< -1: num.partitions
+  std::int16_t replication_factor = -1;          ///< -1: default.replication.factor
+  std::map<std::string, std::string> configs{};  ///< under Kafka's names
+  ConfigPlace place{};
+  OptionPlaces places{};
+};
+
 /// What a configuration says once it is checked: typed, defaults filled in.
 struct Settings {
   struct Instance {
@@ -133,6 +143,7 @@ struct Settings {
   std::map<std::string, std::string> defaults;  ///< what `[defaults]` sets, under Kafka's names
   std::vector<Instance> instances;              ///< in the order of the declared plugins
   std::vector<Stream> streams;                  ///< by name
+  std::vector<TopicSettings> topics;            ///< by name
   std::vector<SettingFact> facts;               ///< every option with its source, by key
 };
 
@@ -164,10 +175,11 @@ class Config {
   /// The operators that the steps of streams name.
   std::vector<StepRequest> stream_steps() const;
 
-  /// Checks every key of every table. `defaults` is the table of what `[defaults]` may hold. Lists
-  /// end with a null name.
+  /// Checks every key of every table. `defaults` is the table of what `[defaults]` may hold,
+  /// `topics` that of a topic's settings. Lists end with a null name.
   std::expected<Settings, ConfigErrors> check(const std::vector<DeclaredPlugin>& plugins,
                                               const MillraceOption* defaults,
+                                              const MillraceOption* topics,
                                               const std::vector<DeclaredStep>& steps = {}) const;
 
  private:

@@ -46,7 +46,8 @@ std::vector<OptionTable> kernel_options() {
           {tables::cluster, cluster_options()},
           {"transport.NAME", transport_options()},
           {"stream.NAME", stream_options()},
-          {"stream.NAME.steps", stream_step_options()}};
+          {"stream.NAME.steps", stream_step_options()},
+          {"topic.NAME", topic_table_options()}};
 }
 
 Result<std::string> explain(const std::vector<OptionTable>& option_tables, std::string_view key) {

@@ -7,7 +7,9 @@ namespace millrace::kernel {
 
 namespace {
 
+constexpr auto int16_max = std::numeric_limits<std::int16_t>::max();
 constexpr auto int32_max = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t topic_partitions_max = 10'000;
 constexpr std::int64_t shards_max = 256;
 constexpr std::int64_t memory_bytes_min = 1 << 20;
 constexpr std::int64_t memory_bytes_max = std::int64_t{1} << 40;
@@ -126,6 +128,13 @@ constexpr MillraceOption stream_step_table[] = {
     text("name", nullptr, nullptr,
          "The step's own name, under which its state is kept; not set: that of the operator."),
     end_of_list};
+constexpr MillraceOption topic_table[] = {
+    integer("partitions", "partitions", nullptr, 1, topic_partitions_max,
+            "How many the topic is made with; not set: num.partitions."),
+    integer("replication-factor", "replicas", nullptr, 1, int16_max,
+            "Replicas of each partition; not set: default.replication.factor. The topic is made "
+            "once there are as many brokers."),
+    end_of_list};
 
 }  // namespace
 
@@ -141,5 +150,6 @@ const MillraceOption* storage_options() noexcept { return storage_table; }
 const MillraceOption* transport_options() noexcept { return transport_table; }
 const MillraceOption* stream_options() noexcept { return stream_table; }
 const MillraceOption* stream_step_options() noexcept { return stream_step_table; }
+const MillraceOption* topic_table_options() noexcept { return topic_table; }
 
 }  // namespace millrace::kernel

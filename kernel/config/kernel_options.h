@@ -21,6 +21,7 @@ inline constexpr const char* transport = "transport";
 inline constexpr const char* defaults = "defaults";
 inline constexpr const char* cluster = "cluster";
 inline constexpr const char* stream = "stream";
+inline constexpr const char* topic = "topic";
 }  // namespace tables
 
 /// Bounds of a stream's `memory` and `timeout`, wherever it is declared.
@@ -43,5 +44,7 @@ const MillraceOption* transport_options() noexcept;
 /// [stream.NAME], and what every entry of its `steps` has beside the operator's options.
 const MillraceOption* stream_options() noexcept;
 const MillraceOption* stream_step_options() noexcept;
+/// What [topic.NAME] has beside the settings of topics.
+const MillraceOption* topic_table_options() noexcept;
 
 }  // namespace millrace::kernel

@@ -153,11 +153,14 @@ class Check {
 
 std::vector<StreamFault> check_stream(StreamSpec& spec) { return Check(spec).run(); }
 
+std::optional<std::string> why_no_topic(const std::string& name) {
+  if (auto wrong = check_topic(name)) return wrong;
+  if (is_of_broker(name)) return concat("\"", name, "\" is the broker's own; use another topic");
+  return std::nullopt;
+}
+
 std::optional<std::string> check_output(const StreamSpec& spec, const std::string& topic) {
-  if (auto wrong = check_topic(topic)) return wrong;
-  if (is_of_broker(topic)) {
-    return concat("\"", topic, "\" is the broker's own; use another topic");
-  }
+  if (auto wrong = why_no_topic(topic)) return wrong;
   if (contains(spec.sources, topic)) {
     return concat("\"", topic, "\" is a source as well: the stream would feed itself");
   }

@@ -25,4 +25,7 @@ std::vector<StreamFault> check_stream(StreamSpec& spec);
 /// state of the broker.
 std::optional<std::string> check_output(const StreamSpec& spec, const std::string& topic);
 
+/// Why users cannot have a topic of this name: it is none, or the broker keeps state under it.
+std::optional<std::string> why_no_topic(const std::string& name);
+
 }  // namespace millrace::kernel

@@ -42,6 +42,18 @@ HostSettings host_settings(const Plan& plan) {
   return settings;
 }
 
+std::vector<NewTopic> declared_topics(const Plan& plan) {
+  std::vector<NewTopic> topics;
+  for (const auto& declared : plan.topics) {
+    auto& topic = topics.emplace_back();
+    topic.name = declared.name;
+    topic.partitions = declared.partitions;
+    topic.replication_factor = declared.replication_factor;
+    for (const auto& [name, value] : declared.configs) topic.configs.emplace_back(name, value);
+  }
+  return topics;
+}
+
 // What whoever starts a broker by hand meets first: the default folder is for a service of its own
 // user.
 Error with_remedy(Error error, const std::string& data) {
@@ -127,6 +139,7 @@ Task<> Engine::start_steps() {
   step_ = Step::data;
   doing_ = Doing::announcing;
   MR_CO_CHECK(co_await broker_->announce(endpoints_));
+  MR_CO_CHECK(co_await broker_->make_declared(declared_topics(plan_)));
   MR_CO_CHECK(co_await streams_->open());
   replacements_->open();
   step_ = Step::running;

@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "kernel/broker/broker_parts.h"
-#include "kernel/config/document.h"
 #include "kernel/config/text.h"
 #include "kernel/daemon/arguments.h"
 #include "kernel/daemon/engine.h"
@@ -18,12 +17,13 @@
 #include "kernel/daemon/reload.h"
 #include "kernel/daemon/service_manager.h"
 #include "kernel/daemon/service_reports.h"
+#include "kernel/daemon/setting_problems.h"
 #include "kernel/env/block_on.h"
 #include "kernel/env/real_environment.h"
 #include "kernel/log/fatal_signals.h"
 #include "kernel/log/metrics_registry.h"
 #include "kernel/log/stderr_log.h"
-#include "kernel/partition/topic_config.h"
+#include "kernel/partition/config_options.h"
 
 namespace millrace::kernel {
 namespace {
@@ -70,44 +70,12 @@ std::optional<int> send_buffer_of(const Plan& plan) {
   return static_cast<int>(bytes);
 }
 
-ConfigPlace place_of_default(const Plan& plan, std::string_view name) {
-  const auto key = concat("defaults.", quoted_key(name));
-  const auto fact = std::ranges::find(plan.settings, key, &SettingFact::key);
-  if (fact == plan.settings.end()) return {};
-  return {.source = fact->source};
-}
-
-// What is wrong with `[defaults]` beyond types and bounds: topics would inherit it.
-ConfigErrors problems_of_defaults(const Plan& plan) {
-  ConfigErrors problems;
-  for (const auto& [name, value] : plan.defaults) {
-    for (auto& problem : broker_config_problems({{name, value}})) {
-      problems.push_back({place_of_default(plan, name),
-                          concat("defaults.", quoted_key(name), ": ", problem.detail)});
-    }
-  }
-  if (!problems.empty()) return problems;
-  const auto topic = TopicConfig::parse(plan.defaults, {});
-  if (topic) return problems;
-  // Two that contradict each other: without either it would be right.
-  ConfigError conflict{{}, "[defaults]: " + topic.error().detail};
-  for (const auto& [name, value] : plan.defaults) {
-    auto others = plan.defaults;
-    others.erase(name);
-    if (!TopicConfig::parse(others, {})) continue;
-    conflict.place = place_of_default(plan, name);
-    break;
-  }
-  problems.push_back(std::move(conflict));
-  return problems;
-}
-
 std::expected<Plan, ConfigErrors> read_plan(const ConfigSource& source) {
   const auto config = Config::load(source);
   if (!config) return std::unexpected(config.error());
-  auto plan = make_plan(*config, broker_defaults());
+  auto plan = make_plan(*config, broker_defaults(), topic_table_settings());
   if (!plan) return plan;
-  auto problems = problems_of_defaults(*plan);
+  auto problems = setting_problems(*plan);
   if (!problems.empty()) return std::unexpected(std::move(problems));
   return plan;
 }

@@ -145,7 +145,8 @@ std::vector<PlannedStream> planned(std::vector<Settings::Stream> streams,
 
 }  // namespace
 
-std::expected<Plan, ConfigErrors> make_plan(const Config& config, const MillraceOption* defaults) {
+std::expected<Plan, ConfigErrors> make_plan(const Config& config, const MillraceOption* defaults,
+                                            const MillraceOption* topics) {
   const PluginFiles files(config.plugin_folders());
   ConfigErrors errors;
   const auto services =
@@ -162,7 +163,7 @@ std::expected<Plan, ConfigErrors> make_plan(const Config& config, const Millrace
     steps.push_back({step_requests[at], library ? library->descriptor->options : nullptr});
   }
 
-  auto settings = config.check(declared(candidates), defaults, steps);
+  auto settings = config.check(declared(candidates), defaults, topics, steps);
   if (!settings) errors.insert(errors.end(), settings.error().begin(), settings.error().end());
   if (!errors.empty()) {
     sort_by_place(errors);
@@ -176,6 +177,7 @@ std::expected<Plan, ConfigErrors> make_plan(const Config& config, const Millrace
             .defaults = std::move(settings->defaults),
             .plugins = {},
             .streams = planned(std::move(settings->streams), std::move(step_libraries)),
+            .topics = std::move(settings->topics),
             .plugin_folders = config.plugin_folders(),
             .settings = std::move(settings->facts)};
   for (std::size_t at = 0; at < candidates.size(); ++at) {

@@ -41,13 +41,15 @@ struct Plan {
   std::map<std::string, std::string> defaults;
   std::vector<PlannedPlugin> plugins;  ///< in the order in which they start
   std::vector<PlannedStream> streams;  ///< by name
+  std::vector<TopicSettings> topics;   ///< by name
   std::vector<std::string> plugin_folders;
   std::vector<SettingFact> settings;  ///< every option with its source, by key
 };
 
 /// All that is wrong in one go: plugins that are missing or refused, services that nobody provides,
-/// two plugins of one id, and every key of the configuration. `defaults` declares `[defaults]`.
-/// [start-up]
-std::expected<Plan, ConfigErrors> make_plan(const Config& config, const MillraceOption* defaults);
+/// two plugins of one id, and every key of the configuration. `defaults` declares `[defaults]`,
+/// `topics` the settings of `[topic.NAME]`.  [start-up]
+std::expected<Plan, ConfigErrors> make_plan(const Config& config, const MillraceOption* defaults,
+                                            const MillraceOption* topics);
 
 }  // namespace millrace::kernel

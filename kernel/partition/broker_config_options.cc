@@ -268,6 +268,17 @@ std::vector<MillraceOption> all_defaults() {
   return all;
 }
 
+std::vector<MillraceOption> all_topic_settings() {
+  std::vector<MillraceOption> all;
+  for (const auto& topic : topic_options()) {
+    all.push_back(topic.option);
+    all.back().default_value = nullptr;  // absent, the broker's counts
+    if (topic.has(config_list)) all.back().choices = nullptr;
+  }
+  all.push_back({});
+  return all;
+}
+
 }  // namespace
 
 std::span<const BrokerOption> broker_config_options() noexcept { return broker_table; }
@@ -281,6 +292,11 @@ const BrokerOption* find_broker_option(std::string_view name) noexcept {
 
 const MillraceOption* broker_defaults() noexcept {
   static const std::vector<MillraceOption> all = all_defaults();
+  return all.data();
+}
+
+const MillraceOption* topic_table_settings() noexcept {
+  static const std::vector<MillraceOption> all = all_topic_settings();
   return all.data();
 }
 

@@ -64,6 +64,10 @@ const BrokerOption* find_broker_option(std::string_view name) noexcept;
 /// its broker-level synonyms count.  [any thread]
 const MillraceOption* broker_defaults() noexcept;
 
+/// The keys of topics' settings in `[topic.NAME]`, without defaults. Ends as the table above does.
+/// [any thread]
+const MillraceOption* topic_table_settings() noexcept;
+
 /// Kafka's name for the type: an integer is as wide as its upper bound.
 ConfigType type_of(const ConfigOption& option) noexcept;
 

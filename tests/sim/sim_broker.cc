@@ -15,7 +15,7 @@ constexpr Duration stop_grace = std::chrono::seconds(3);
 Result<kernel::Plan> plan_of(std::vector<std::string> sets) {
   auto config = kernel::Config::load({.path = "", .sets = std::move(sets)});
   if (!config) return kernel::to_error(config.error());
-  auto plan = kernel::make_plan(*config, kernel::broker_defaults());
+  auto plan = kernel::make_plan(*config, kernel::broker_defaults(), kernel::topic_table_settings());
   if (!plan) return kernel::to_error(plan.error());
   return *std::move(plan);
 }

@@ -32,7 +32,7 @@ TEST_F(ConfigErrorsTest, UnknownTable) {
       problems_in("[brokr]\nid = 1\n"),
       ElementsAre("millrace.toml:1:2: unknown table brokr; nearest known: broker; tables are "
                   "broker, cluster, compression, coordination, defaults, log, operators, plugins, "
-                  "storage, stream, transport"));
+                  "storage, stream, topic, transport"));
   EXPECT_THAT(problems_in("listen = 3\n"),
               ElementsAre(StartsWith("millrace.toml:1:1: unknown key listen; tables are ")));
 }
@@ -270,7 +270,8 @@ TEST_F(ConfigErrorsTest, DeclarationThatContradictsItself) {
       end_of_options};
   const auto config = Config::load({});
   ASSERT_TRUE(config);
-  const auto settings = config->check({{{"storage", "x", "x", {}}, broken}}, kafka_defaults);
+  const auto settings =
+      config->check({{{"storage", "x", "x", {}}, broken}}, kafka_defaults, topic_settings);
   ASSERT_FALSE(settings);
   ASSERT_EQ(settings.error().size(), 1U);
   EXPECT_EQ(settings.error()[0].message,

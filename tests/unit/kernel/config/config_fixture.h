@@ -53,6 +53,13 @@ inline constexpr MillraceOption kafka_defaults[] = {
      unbounded_max, nullptr, "Creates topics.", 0},
     end_of_options};
 
+inline constexpr MillraceOption topic_settings[] = {
+    {"retention.ms", MILLRACE_OPTION_INTEGER, "ms", nullptr, -1,
+     std::numeric_limits<std::int64_t>::max(), nullptr, "Retention.", 0},
+    {"preallocate", MILLRACE_OPTION_BOOLEAN, nullptr, nullptr, unbounded_min, unbounded_max,
+     nullptr, "Preallocates.", 0},
+    end_of_options};
+
 inline constexpr MillraceOption nothing[] = {end_of_options};
 
 inline const MillraceOption* options_of(const std::string& plugin) {
@@ -93,7 +100,7 @@ class ConfigFixture : public testing::Test {
       const auto* options = options_of(request.plugin.plugin);
       steps.push_back({std::move(request), options});
     }
-    return config->check(plugins, kafka_defaults, steps);
+    return config->check(plugins, kafka_defaults, topic_settings, steps);
   }
 
   /// The lines of everything that is wrong, without the folder's name; none when nothing is.

@@ -21,7 +21,7 @@ const std::string packaged = configs + "/millrace.toml";
 std::expected<Plan, ConfigErrors> plan_of(const ConfigSource& source) {
   auto config = Config::load(source);
   if (!config) return std::unexpected(config.error());
-  return make_plan(*config, broker_defaults());
+  return make_plan(*config, broker_defaults(), topic_table_settings());
 }
 
 /// The lines of `path`; those that are an option commented out, `#name = value`, without the mark.

@@ -114,7 +114,7 @@ inline std::expected<Plan, ConfigErrors> plan_of(
   const ConfigSource source{.path = path, .sets = {"plugins.path=[\"" + plugins + "\"]"}};
   auto config = Config::load(source);
   if (!config) return std::unexpected(config.error());
-  auto plan = make_plan(*config, no_defaults);
+  auto plan = make_plan(*config, no_defaults, no_defaults);
   if (plan) return plan;
   for (auto& error : plan.error()) {
     if (error.place.source == path) error.place.source = "millrace.toml";
