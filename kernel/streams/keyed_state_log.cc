@@ -112,7 +112,9 @@ Result<> KeyedStateLog::apply(std::optional<Bytes> key, std::optional<Bytes> val
   if (kind == position_kind) {
     return apply_position(std::string(as_text(*name)), value, chain, positions);
   }
-  if (kind != state_kind && kind != timer_kind) return corrupt("a key of unknown kind");
+  if (kind != state_kind && kind != timer_kind) {
+    return corrupt("a key of a kind that this version does not know");
+  }
   if (kind == timer_kind && value && value->size() != time_bytes) {
     return corrupt("a timer's time that is not 8 bytes");
   }

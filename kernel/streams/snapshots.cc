@@ -75,7 +75,11 @@ Result<SnapshotFileReader> SnapshotFileReader::open(Buffer file, Offset at) {
   if (bytes.size() < head_bytes) return corrupt("only " + std::to_string(bytes.size()) + " bytes");
   if (!as_text(bytes).starts_with(magic)) return corrupt("does not begin with MRAS");
   const auto found = load_be<std::int16_t>(bytes.data() + version_at);
-  if (found != version) return corrupt("version " + std::to_string(found) + ", expected 1");
+  if (found != version) {
+    return Error{Errc::incompatible, "snapshot: of version " + std::to_string(found) +
+                                         ", and this broker knows version " +
+                                         std::to_string(version)};
+  }
   if (load_be<std::uint32_t>(bytes.data() + crc_at) != crc32c(bytes.subspan(offset_at))) {
     return corrupt("crc does not match");
   }

@@ -30,7 +30,8 @@ class SnapshotFileWriter final : public SnapshotWriter {
 /// Shows the entries of a file that has been checked.  [one shard]
 class SnapshotFileReader final : public SnapshotReader {
  public:
-  /// Errc::corrupt says what is wrong; `at` is what the file must say of itself.
+  /// Errc::corrupt says what is wrong, Errc::incompatible that a later version has written it; `at`
+  /// is what the file must say of itself.
   static Result<SnapshotFileReader> open(Buffer file, Offset at);
   std::optional<Entry> next() override;
 

@@ -2,6 +2,7 @@
 
 #include <boost/json.hpp>
 
+#include "kernel/cluster/format_version.h"
 #include "kernel/config/text.h"
 
 namespace millrace::kernel {
@@ -10,6 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr int spec_version = 1;
 constexpr auto streams = StreamStore::specs_prefix;
 constexpr auto stopped_streams = StreamStore::stopped_prefix;
 
@@ -112,7 +114,7 @@ std::string encode_stream(const StreamSpec& spec) {
                       {"dead_letter", spec.dead_letter},
                       {"memory_bytes", spec.memory_bytes},
                       {"timeout_ms", spec.timeout_ms}};
-  return json::serialize(json::object{{"version", 1}, {"spec", std::move(object)}});
+  return json::serialize(json::object{{"version", spec_version}, {"spec", std::move(object)}});
 }
 
 Result<StreamSpec> decode_stream(std::string_view name, std::string_view text) {
@@ -122,6 +124,7 @@ Result<StreamSpec> decode_stream(std::string_view name, std::string_view text) {
   boost::system::error_code failed;
   const auto value = json::parse(text, failed);
   if (failed || !value.is_object()) return malformed();
+  MR_CHECK(check_format(key_of(streams, name), value.get_object(), spec_version));
   const auto* object = value.get_object().if_contains("spec");
   if (object == nullptr || !object->is_object()) return malformed();
   StreamSpec spec;

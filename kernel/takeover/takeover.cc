@@ -6,6 +6,7 @@
 
 #include <boost/json.hpp>
 
+#include "kernel/cluster/format_version.h"
 #include "kernel/cluster/topics.h"
 #include "kernel/cluster/znodes.h"
 #include "kernel/takeover/kafka_directory.h"
@@ -18,6 +19,7 @@ namespace {
 
 /// What earlier starts have taken from Kafka's metadata log.
 constexpr std::string_view progress_key = "/millrace/takeover";
+constexpr int progress_version = 1;
 constexpr std::int64_t producer_ids_from = std::int64_t{1} << 40;
 
 struct Progress {
@@ -32,7 +34,7 @@ struct Found {
 };
 
 std::string encode(const Progress& progress) {
-  json::object object{{"version", 1}, {"metadata_end", progress.end.value}};
+  json::object object{{"version", progress_version}, {"metadata_end", progress.end.value}};
   object["topics"] = json::value_from(progress.ids);
   return json::serialize(object);
 }
@@ -41,6 +43,7 @@ Result<Progress> decode_progress(std::string_view text) {
   boost::system::error_code error;
   const auto value = json::parse(text, error);
   const auto* object = error ? nullptr : value.if_object();
+  if (object) MR_CHECK(check_format(progress_key, *object, progress_version));
   const auto* end = object ? object->if_contains("metadata_end") : nullptr;
   const auto* ids = object ? object->if_contains("topics") : nullptr;
   if (!end || !end->is_int64() || !ids || !ids->is_array()) {

@@ -47,6 +47,15 @@ TEST(SnapshotFileTest, RefusesWhatIsDamagedOrOfAnotherOffset) {
   EXPECT_THAT(other.error().detail, HasSubstr("another offset"));
 }
 
+TEST(SnapshotFileTest, RefusesALaterVersion) {
+  std::string later(file_of(Offset{7}).text());
+  later[5] = 2;
+  const auto refused = SnapshotFileReader::open(Buffer::copy_of(later), Offset{7});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::incompatible);
+  EXPECT_EQ(refused.error().detail, "snapshot: of version 2, and this broker knows version 1");
+}
+
 class AggregateSnapshotsTest : public AggregateTest {
  protected:
   static constexpr OperatorSettings every_ten{.snapshot_events = 10, .snapshot_bytes = 1UL << 40};

@@ -57,5 +57,14 @@ TEST(StreamStoreTest, WhatIsMalformedNamesItsKey) {
   }
 }
 
+TEST(StreamStoreTest, ADeclarationOfALaterVersionIsRefused) {
+  const auto read = decode_stream("x", R"({"version":2,"spec":{"sources":["a"],"steps":[]}})");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, Errc::incompatible);
+  EXPECT_EQ(read.error().detail,
+            "/millrace/streams/x is of format version 2, and this broker knows up to 1; start the "
+            "version of Millrace that has written it");
+}
+
 }  // namespace
 }  // namespace millrace::kernel
