@@ -78,6 +78,14 @@ Task<FetchGroup::Read> FetchGroup::read_one(Item& item, ReadContext context) {
   co_return std::move(one);
 }
 
+// As the controller has told it; a partition's leader takes no other.
+std::int64_t FetchGroup::known_epoch(std::int32_t replica) const {
+  const auto& cluster = owner_.cluster();
+  if (replica < 0 || !cluster) return -1;
+  const auto found = cluster->brokers.find(replica);
+  return found == cluster->brokers.end() ? -1 : found->second.epoch;
+}
+
 // Whether the last answer said something else. An error is always told, and so is its end.
 bool FetchGroup::note(Item& item, const PartitionFetched& fetched) const {
   std::optional<Told> told;
@@ -94,6 +102,7 @@ Task<std::vector<FetchGroup::Found>> FetchGroup::read(Changes changes, ReadConte
                                                       std::shared_ptr<FetchWaiter> waiter) {
   MR_CO_TRY(const auto turn, co_await one_reader_.lock());
   apply(std::move(changes));
+  context.known_epoch = known_epoch(context.replica);
   waiter_ = std::move(waiter);
   if (std::exchange(isolation_, context.isolation) != context.isolation) {
     for (const auto& [slot, item] : items_) make_due(*item);

@@ -82,6 +82,7 @@ class FetchGroup {
   void wake_waiter();
   void wake_in(Duration time);
   std::shared_ptr<Partition> find(const Item& item, ErrorCode& error) const;
+  std::int64_t known_epoch(std::int32_t replica) const;
   Task<Read> read_one(Item& item, ReadContext context);
   bool note(Item& item, const PartitionFetched& fetched) const;
 

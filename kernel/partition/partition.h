@@ -78,7 +78,8 @@ struct ReadContext {
   std::uint64_t bytes_max = 0;  ///< what is left of the request's limit
   bool at_least_one = false;    ///< the first partition with data answers one batch, however large
   std::int32_t replica = -1;    ///< a follower, who reads to the log's end; -1: a client
-  std::int64_t replica_epoch = -1;  ///< of its lease
+  std::int64_t replica_epoch = -1;  ///< of its lease, as it says; -1: it does not
+  std::int64_t known_epoch = -1;    ///< as the controller says; -1: it is not known to live
 
   Horizon horizon() const noexcept {
     return replica >= 0 ? Horizon::written : horizon_of(isolation);

@@ -102,8 +102,11 @@ class ReplicaTest : public ::testing::Test, protected InSyncWatch {
                                .last_fetched_epoch = step->last_epoch,
                                .log_start = at(follower).log_start(),
                                .bytes_max = 1 << 20};
-    const ReadContext context{
-        .bytes_max = 1 << 20, .at_least_one = true, .replica = follower, .replica_epoch = 9};
+    const ReadContext context{.bytes_max = 1 << 20,
+                              .at_least_one = true,
+                              .replica = follower,
+                              .replica_epoch = 9,
+                              .known_epoch = 9};
     auto fetched = run(at(leader).read(fetch, context));
     EXPECT_TRUE(fetched);
     const auto error = fetched->error;

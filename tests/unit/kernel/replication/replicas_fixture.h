@@ -162,6 +162,10 @@ class ReplicasTest : public ::testing::Test, public InSyncAuthority {
   }
 
   Node& node(std::int32_t id) { return *nodes_[id]; }
+  std::int64_t lease_of(std::int32_t id) const {
+    const auto other = leases_.find(id);
+    return other == leases_.end() ? 100 + id : other->second;
+  }
 
   /// Tells everybody who is up what holds, as the controller would.
   void tell() {
@@ -173,12 +177,17 @@ class ReplicasTest : public ::testing::Test, public InSyncAuthority {
     for (const auto& [id, one] : nodes_) {
       if (one->up) addresses.emplace(id, Address{"b" + std::to_string(id), 9092});
     }
+    for (const auto& [id, address] : addresses) {
+      const auto known = known_leases_.find(id);
+      const auto epoch = known == known_leases_.end() ? lease_of(id) : known->second;
+      cluster->brokers.emplace(id, BrokerState{.id = id, .epoch = epoch});
+    }
     for (auto& [id, one] : nodes_) {
       if (!one->up) continue;
       for (const auto& shard : one->partitions->shards()) {
         shard->shard().post([&shard = *shard, cluster] { shard.publish(cluster); });
       }
-      one->replicas->set_brokers(addresses, 100 + id);
+      one->replicas->set_brokers(addresses, lease_of(id));
       std::vector<ReplicaOrder> orders;
       for (const auto& [number, state] : states_) {
         orders.push_back({.id = numbered(number),
@@ -280,6 +289,8 @@ class ReplicasTest : public ::testing::Test, public InSyncAuthority {
   bool follower_throttled_ = false;  // likewise
   bool refuse_all_ = false;
   bool change_ends_move_ = false;  // at a controller elsewhere, which answers no replicas
+  std::map<std::int32_t, std::int64_t> leases_;        // another one than at first
+  std::map<std::int32_t, std::int64_t> known_leases_;  // what everybody is told of them instead
   std::vector<std::int64_t> epochs_told_;
   int asked_ = 0;  // so often for other in-sync sets
 };

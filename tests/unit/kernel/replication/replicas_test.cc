@@ -91,6 +91,46 @@ TEST_F(ReplicasTest, WhoStopsFollowingIsNotTakenInSyncAgain) {
   EXPECT_THAT(values(3, 0), ElementsAre());
 }
 
+TEST_F(ReplicasTest, AFetchUnderALeaseThatNobodyHasSaysNothing) {
+  tell();
+  ASSERT_EQ(produce(1, 0, "a")->error, ErrorCode::none);
+  FakePeer forger(node(1));
+  FetchRequest forged{.replica_id = 3,
+                      .replica_epoch = std::int64_t{1} << 40,
+                      .bytes_max = 1000,
+                      .session_epoch = 0};
+  forged.topics.push_back({{"orders", topic_id}, {}});
+  forged.topics[0].partitions.push_back({.partition = 0, .from = {1}, .bytes_max = 1000});
+  const auto answer =
+      world_.run(node(3).environment.control(), [&] { return forger.fetch(forged); });
+  ASSERT_TRUE(answer) << to_string(answer.error());
+  EXPECT_EQ(answer->topics.at(0).partitions.at(0).error, ErrorCode::not_leader_or_follower);
+
+  node(3).replicas->set_brokers({}, -1);  // it reaches nobody
+  ASSERT_EQ(produce(1, 0, "b")->error, ErrorCode::none);
+  EXPECT_THAT(states_[0].in_sync, UnorderedElementsAre(1, 2));
+  tell();
+  EXPECT_TRUE(until([this] { return states_[0].in_sync.size() == 3; }));
+}
+
+TEST_F(ReplicasTest, WhoIsBackIsInSyncSoonAfterItsLeaderHasBeenToldOfIt) {
+  leases_[3] = 203;
+  known_leases_[3] = 103;  // of its earlier life
+  for (auto& [number, state] : states_) state.in_sync = {1, 2};
+  tell();
+  world_.run_for(seconds(5));
+  for (const auto& [number, state] : states_) EXPECT_EQ(state.in_sync.size(), 2);
+  const auto told = world_.now();
+  known_leases_.clear();
+  tell();
+  EXPECT_TRUE(until([this] {
+    return std::ranges::all_of(states_,
+                               [](const auto& one) { return one.second.in_sync.size() == 3; });
+  }));
+  EXPECT_LT(world_.now() - told, milliseconds(1500)) << "the longest pause between tries is 1 s";
+  EXPECT_THAT(epochs_told_, UnorderedElementsAre(-1, 102, 203));
+}
+
 TEST_F(ReplicasTest, WithoutAControllerInSyncSetsStayAndAreAskedForAgain) {
   tell();
   ASSERT_EQ(produce(1, 0, "a")->error, ErrorCode::none);
