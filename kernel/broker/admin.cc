@@ -3,6 +3,7 @@
 #include "kernel/broker/admin.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -75,9 +76,38 @@ struct Progress {
 
 Task<> wait_for(Pending<> pending) { co_return co_await pending; }
 
+// What is done together: enough that few commits do for many topics, little enough that answers
+// and other changes come in between.
+constexpr std::int64_t work_at_once_max = 1000;  // partitions
+constexpr std::int64_t work_of_topic_min = 10;
+
+std::int64_t work_of(const NewTopic& topic) {
+  return std::max({work_of_topic_min, std::int64_t{topic.partitions},
+                   static_cast<std::int64_t>(topic.assignments.size())});
+}
+std::int64_t work_of(const TopicName&) { return work_of_topic_min; }
+std::int64_t work_of(const TopicGrowth&) { return work_at_once_max; }
+
+template <class Wanted>
+std::vector<std::vector<Wanted>> in_parts(std::vector<Wanted> wanted) {
+  std::vector<std::vector<Wanted>> parts;
+  std::int64_t work = work_at_once_max;
+  for (auto& one : wanted) {
+    const auto more = work_of(one);
+    if (work + more > work_at_once_max) {
+      parts.emplace_back();
+      work = 0;
+    }
+    work += more;
+    parts.back().push_back(std::move(one));
+  }
+  return parts;
+}
+
 }  // namespace
 
-// One after the other. At the deadline what is not done yet is answered as in `late`, and goes on.
+// A part after the other. At the deadline what is not done yet is answered as in `late`, and goes
+// on.
 template <class Answer, class Wanted, class Change>
 Task<std::vector<Answer>> KernelAdmin::change_each(std::vector<Wanted> wanted,
                                                    std::vector<Answer> late, Duration timeout,
@@ -92,10 +122,15 @@ Task<std::vector<Answer>> KernelAdmin::change_each(std::vector<Wanted> wanted,
   const auto work = [](KernelAdmin& self, Shard& asker, std::shared_ptr<Progress<Answer>> told,
                        std::vector<Wanted> todo, Change each) -> Task<> {
     MR_CO_TRY(const auto pass, self.running_.enter());
-    for (auto& one : todo) {
-      auto doing = each(self.topics_, std::move(one));
+    for (auto& part : in_parts(std::move(todo))) {
+      const auto count = part.size();
+      auto doing = each(self.topics_, std::move(part));
       auto done = co_await std::move(doing);
-      asker.post([told, done = std::move(done)]() mutable { told->add(std::move(done)); });
+      asker.post([told, count, done = std::move(done)]() mutable {
+        for (std::size_t at = 0; at < count; ++at) {
+          told->add(done ? std::move((*done)[at]) : Result<Answer>(done.error()));
+        }
+      });
     }
     asker.post([told] { told->all.resolve(); });
     co_return {};
@@ -124,8 +159,8 @@ Task<std::vector<TopicCreated>> KernelAdmin::create_topics(Session&, CreateTopic
                     .message = std::string(timed_out_message),
                     .configs = {}});
   }
-  auto change = [only = request.validate_only](TopicAdmin& topics, NewTopic wanted) {
-    return topics.create(std::move(wanted), only);
+  auto change = [only = request.validate_only](TopicAdmin& topics, std::vector<NewTopic> wanted) {
+    return topics.create_all(std::move(wanted), only);
   };
   auto changing = change_each(std::move(request.topics), std::move(late), request.timeout, change);
   co_return co_await std::move(changing);
@@ -138,7 +173,9 @@ Task<std::vector<TopicDeleted>> KernelAdmin::delete_topics(Session&, std::vector
   for (const auto& topic : topics) {
     late.push_back({.topic = topic, .error = timed_out, .message = std::string(timed_out_message)});
   }
-  auto change = [](TopicAdmin& admin, TopicName name) { return admin.erase(std::move(name)); };
+  auto change = [](TopicAdmin& admin, std::vector<TopicName> names) {
+    return admin.erase_all(std::move(names));
+  };
   auto changing = change_each(std::move(topics), std::move(late), timeout, change);
   co_return co_await std::move(changing);
 }
@@ -150,8 +187,9 @@ Task<std::vector<TopicGrown>> KernelAdmin::grow_topics(Session&, GrowTopicsReque
     late.push_back(
         {.name = topic.name, .error = timed_out, .message = std::string(timed_out_message)});
   }
-  auto change = [only = request.validate_only](TopicAdmin& topics, TopicGrowth wanted) {
-    return topics.grow(std::move(wanted), only);
+  auto change = [only = request.validate_only](TopicAdmin& topics,
+                                               std::vector<TopicGrowth> wanted) {
+    return topics.grow_all(std::move(wanted), only);
   };
   auto changing = change_each(std::move(request.topics), std::move(late), request.timeout, change);
   co_return co_await std::move(changing);

@@ -13,6 +13,7 @@
 #include "kernel/broker/broker_parts.h"
 #include "kernel/broker/cluster_keeper.h"
 #include "kernel/broker/config_sources.h"
+#include "kernel/cluster/topics.h"
 
 namespace millrace::kernel {
 
@@ -22,22 +23,38 @@ class TopicAdmin {
   TopicAdmin(BrokerParts& parts, const BrokerConfig& config, ClusterKeeper& cluster)
       : parts_(parts), config_(config), cluster_(cluster) {}
 
-  /// Known on every shard of this broker, and with the brokers of all replicas that live, when it
-  /// is answered. Refusals are in the answer.
-  Task<TopicCreated> create(NewTopic wanted, bool validate_only);
-  Task<TopicGrown> grow(TopicGrowth wanted, bool validate_only);
-  Task<TopicDeleted> erase(TopicName name);
+  /// What became of topics that are changed together, place by place. Refusals are in the answers.
+  template <class Answer>
+  using Each = std::vector<Result<Answer>>;
 
-  /// As create(), by the controller wherever it is.
+  /// Known on every shard of this broker, and with the brokers of all replicas that live, when it
+  /// is answered.
+  Task<Each<TopicCreated>> create_all(std::vector<NewTopic> wanted, bool validate_only);
+  Task<Each<TopicDeleted>> erase_all(std::vector<TopicName> names);
+  Task<TopicDeleted> erase(TopicName name);
+  Task<TopicGrown> grow(TopicGrowth wanted, bool validate_only);
+  /// One after the other.
+  Task<Each<TopicGrown>> grow_all(std::vector<TopicGrowth> wanted, bool validate_only);
+
+  /// As create_all(), by the controller wherever it is.
   Task<TopicCreated> create_anywhere(NewTopic wanted);
 
  private:
-  struct Made {
-    std::shared_ptr<const TopicState> topic;  // none: refused, or only checked
+  // What is written and not told of yet; each with the place of its answer.
+  template <class Topic>
+  struct Written {
+    std::vector<std::pair<std::size_t, Topic>> topics;
     UpdateSender::Moment moment = 0;
   };
-  Task<Made> make(NewTopic wanted, bool validate_only, TopicCreated& created);
-  Task<> take_back(const TopicState& topic);
+  using Made = Written<std::shared_ptr<const TopicState>>;
+  using Erased = Written<std::string>;
+
+  Task<Made> make(std::vector<NewTopic> wanted, bool validate_only, Each<TopicCreated>& created);
+  Planned plan(const NewTopic& wanted, const ClusterState& cluster, const ConfigSources& sources,
+               TopicCreated& created);
+  Task<> take_back(std::shared_ptr<const TopicState> topic, ReplicaFailure failure);
+  Task<Erased> begin_erasing(Each<TopicDeleted>& deleted);
+  Task<std::vector<std::string>> why_kept(std::vector<std::string> topics);
   std::shared_ptr<const std::vector<ConfigEntry>> describe_new(const ConfigMap& overrides,
                                                                const ConfigSources& sources);
 

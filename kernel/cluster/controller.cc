@@ -106,8 +106,8 @@ Task<Controller::Turn> Controller::turn() {
 
 const ClusterState& Controller::state() const { return term_->state(); }
 
-Task<UpdateSender::Moment> Controller::add_topic(TopicState topic) {
-  return term_->add_topic(std::move(topic));
+Task<TopicsChanged> Controller::add_topics(std::vector<TopicState> topics) {
+  return term_->add_topics(std::move(topics));
 }
 Task<UpdateSender::Moment> Controller::grow_topic(TopicState topic) {
   return term_->grow_topic(std::move(topic));
@@ -115,22 +115,23 @@ Task<UpdateSender::Moment> Controller::grow_topic(TopicState topic) {
 Task<UpdateSender::Moment> Controller::shrink_topic(std::string name, std::size_t count) {
   return term_->shrink_topic(std::move(name), count);
 }
-Task<UpdateSender::Moment> Controller::erase_topic(std::string name) {
-  return term_->erase_topic(std::move(name));
+Task<TopicsChanged> Controller::erase_topics(std::vector<std::string> names) {
+  return term_->erase_topics(std::move(names));
 }
 bool Controller::being_erased(const std::string& name) const {
   return active() && term_->being_erased(name);
 }
 
-Task<> Controller::told(UpdateSender::Moment moment, std::shared_ptr<const TopicState> topic) {
+Task<> Controller::told(UpdateSender::Moment moment, Topics topics) {
   if (!active()) co_return not_controller();
   std::set<std::int32_t> brokers;
-  if (topic) {
+  for (const auto& topic : topics) {
     for (const auto& partition : topic->partitions) {
       brokers.insert(partition.replicas.begin(), partition.replicas.end());
     }
     brokers.insert(parts_.id);
-  } else {
+  }
+  if (topics.empty()) {
     for (const auto& [id, broker] : term_->state().brokers) brokers.insert(id);
   }
   co_return co_await term_->sender().told(moment, std::move(brokers));

@@ -35,6 +35,12 @@ struct ControllerParts {
 
 class ControllerTerm;
 
+/// Of topics that are changed together: one whose keys cannot be written holds up no other.
+struct TopicsChanged {
+  std::vector<Result<>> each;  ///< place by place
+  UpdateSender::Moment moment = 0;
+};
+
 /// [control thread]. What it answers while another broker is the controller is Errc::fenced.
 class Controller {
  public:
@@ -59,19 +65,20 @@ class Controller {
 
   // In a turn. What they answer is the moment for told(); what they have written stays written.
   const ClusterState& state() const;
-  Task<UpdateSender::Moment> add_topic(TopicState topic);
+  Task<TopicsChanged> add_topics(std::vector<TopicState> topics);
   /// `topic` as it shall be, with more partitions than before.
   Task<UpdateSender::Moment> grow_topic(TopicState topic);
   /// Takes the partitions from `count` on away again.
   Task<UpdateSender::Moment> shrink_topic(std::string name, std::size_t count);
-  /// From now on nobody knows it. Its logs go, and last its keys, when every replica's broker has
-  /// said so, those that are down when they are back.
-  Task<UpdateSender::Moment> erase_topic(std::string name);
+  /// From now on nobody knows them. Their logs go, and last their keys, when every replica's broker
+  /// has said so, those that are down when they are back.
+  Task<TopicsChanged> erase_topics(std::vector<std::string> names);
   bool being_erased(const std::string& name) const;
 
   // Without a turn.
-  /// All live brokers, or those of them that have replicas of `topic`, know what was changed.
-  Task<> told(UpdateSender::Moment moment, std::shared_ptr<const TopicState> topic = nullptr);
+  /// All live brokers, or those of them that have replicas of `topics`, know what was changed.
+  using Topics = std::vector<std::shared_ptr<const TopicState>>;
+  Task<> told(UpdateSender::Moment moment, Topics topics = {});
   /// What a broker could not do of what it was told of `topic`'s partitions from `first` on.
   std::vector<ReplicaFailure> failures_of(const TopicState& topic, std::int32_t first = 0) const;
   /// Completes when the topic's keys are gone, or when all live brokers have erased their logs.

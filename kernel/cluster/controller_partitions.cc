@@ -75,13 +75,14 @@ std::vector<ControllerTerm::PartitionChange> ControllerTerm::decide_all(
 void ControllerTerm::answered(std::int32_t broker, std::vector<TopicName> erased,
                               std::vector<ReplicaFailure> failures) {
   auto& control = parts_.environment.control();
+  bool logs_gone = false;
   for (const auto& topic : erased) {
     const auto found = erasing_.find(topic.name);
     if (found == erasing_.end() || found->second.topic->id != topic.id) continue;
     found->second.waiting.erase(broker);
-    if (!found->second.waiting.empty()) continue;
-    spawn(control, finish_erasing(topic.name), "end of a topic", &background_);
+    logs_gone |= found->second.waiting.empty();
   }
+  if (logs_gone) spawn(control, finish_erasing(), "end of topics", &background_);
   std::erase_if(failures, [&](ReplicaFailure& failure) {
     const auto found = erasing_.find(failure.partition.topic);
     if (found == erasing_.end()) return offline(broker, failure.partition);

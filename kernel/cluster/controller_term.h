@@ -52,10 +52,10 @@ class ControllerTerm final : UpdateListener {
   UpdateSender& sender() noexcept { return sender_; }
 
   // controller_topics.cc  [in a turn]
-  Task<UpdateSender::Moment> add_topic(TopicState topic);
+  Task<TopicsChanged> add_topics(std::vector<TopicState> topics);
   Task<UpdateSender::Moment> grow_topic(TopicState topic);
   Task<UpdateSender::Moment> shrink_topic(std::string name, std::size_t count);
-  Task<UpdateSender::Moment> erase_topic(std::string name);
+  Task<TopicsChanged> erase_topics(std::vector<std::string> names);
   bool being_erased(const std::string& name) const { return erasing_.contains(name); }
   std::vector<ReplicaFailure> failures_of(const TopicState& topic, std::int32_t first) const;
   Task<> erased(std::string name);
@@ -210,8 +210,10 @@ class ControllerTerm final : UpdateListener {
 
   // controller_topics.cc
   Error not_written(const Error& error);
-  Task<> finish_erasing(std::string name);
-  Task<> erase_keys(std::string name);
+  void take_added(TopicState topic, const std::vector<Version>& versions);
+  Task<> finish_erasing();
+  Task<> erase_keys();
+  void keys_erased(const std::string& name);
   void begin_erasing(std::shared_ptr<const TopicState> topic);
 
   const ControllerParts& parts_;

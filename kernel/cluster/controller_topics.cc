@@ -20,17 +20,47 @@ Error ControllerTerm::not_written(const Error& error) {
   return error;
 }
 
-Task<UpdateSender::Moment> ControllerTerm::add_topic(TopicState topic) {
-  auto versions = co_await write_topic(writes_, topic, epoch_);
-  if (!versions) co_return not_written(versions.error());
+void ControllerTerm::take_added(TopicState topic, const std::vector<Version>& versions) {
   for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
-    topic.partitions[at].partition_epoch = static_cast<std::int32_t>((*versions)[at]);
+    topic.partitions[at].partition_epoch = static_cast<std::int32_t>(versions[at]);
   }
   const auto name = topic.name;
   state_.put(std::move(topic));
   sender_.topic_changed(name);
+}
+
+// In as few commits as may be: each waits for the disks of a majority.
+Task<TopicsChanged> ControllerTerm::add_topics(std::vector<TopicState> topics) {
+  TopicsChanged changed{.each = std::vector<Result<>>(topics.size())};
+  FencedWrites::Groups groups;
+  std::vector<std::size_t> places;
+  std::vector<std::size_t> large;
+  for (std::size_t at = 0; at < topics.size(); ++at) {
+    auto writes = writes_to_make(topics[at], epoch_);
+    if (fit_together(writes)) {
+      groups.push_back(together(std::move(writes)));
+      places.push_back(at);
+    } else {
+      large.push_back(at);
+    }
+  }
+  bool told = false;  // of trouble with one of them
+  const auto take = [&](std::size_t at, const Result<std::vector<Version>>& versions) {
+    if (versions) return take_added(std::move(topics[at]), *versions);
+    changed.each[at] = versions.error();
+    if (!std::exchange(told, true)) not_written(versions.error());
+  };
+  auto committing = writes_.commit_groups(std::move(groups));
+  const auto done = co_await std::move(committing);
+  if (!done) co_return not_written(done.error());
+  for (std::size_t n = 0; n < places.size(); ++n) take(places[n], (*done)[n]);
+  for (const auto at : large) {
+    auto writing = write_topic(writes_, topics[at], epoch_);
+    take(at, co_await std::move(writing));
+  }
   if (!balancing_.drained.empty()) wake_balance(true);
-  co_return sender_.now();
+  changed.moment = sender_.now();
+  co_return std::move(changed);
 }
 
 Task<UpdateSender::Moment> ControllerTerm::grow_topic(TopicState topic) {
@@ -66,16 +96,30 @@ Task<UpdateSender::Moment> ControllerTerm::shrink_topic(std::string name, std::s
   co_return sender_.now();
 }
 
-Task<UpdateSender::Moment> ControllerTerm::erase_topic(std::string name) {
-  const auto topic = state_.topics.find(name)->second;
-  std::vector<Write> marks;
-  marks.push_back({.key = znodes::delete_topic(name), .value = ""});
-  auto marked = co_await writes_.commit(std::move(marks));
+Task<TopicsChanged> ControllerTerm::erase_topics(std::vector<std::string> names) {
+  TopicsChanged changed;
+  FencedWrites::Groups marks;
+  for (const auto& name : names) {
+    marks.emplace_back().push_back({.key = znodes::delete_topic(name), .value = ""});
+  }
+  auto committing = writes_.commit_groups(std::move(marks));
+  const auto marked = co_await std::move(committing);
   if (!marked) co_return not_written(marked.error());
-  state_.remove(name);
-  begin_erasing(topic);
+  bool told = false;  // of trouble with one of them
+  for (std::size_t at = 0; at < names.size(); ++at) {
+    if (const auto& one = (*marked)[at]; !one) {
+      changed.each.emplace_back(one.error());
+      if (!std::exchange(told, true)) not_written(one.error());
+      continue;
+    }
+    const auto topic = state_.topics.find(names[at])->second;
+    state_.remove(names[at]);
+    begin_erasing(topic);
+    changed.each.emplace_back();
+  }
   sender_.changed();
-  co_return sender_.now();
+  changed.moment = sender_.now();
+  co_return std::move(changed);
 }
 
 void ControllerTerm::begin_erasing(std::shared_ptr<const TopicState> topic) {
@@ -96,21 +140,52 @@ void ControllerTerm::begin_erasing(std::shared_ptr<const TopicState> topic) {
   erasing_.insert_or_assign(name, Erasing{std::move(topic), std::move(brokers), {}});
 }
 
-Task<> ControllerTerm::finish_erasing(std::string name) {
+Task<> ControllerTerm::finish_erasing() {
   MR_CO_TRY(const auto held, co_await turn());
-  co_return co_await erase_keys(std::move(name));
+  co_return co_await erase_keys();
 }
 
-// In a turn.
-Task<> ControllerTerm::erase_keys(std::string name) {
-  const auto found = erasing_.find(name);
-  if (found == erasing_.end() || !found->second.waiting.empty()) co_return {};
-  auto erased = co_await kernel::erase_topic(writes_, *found->second.topic);
-  if (!erased && is_end(erased.error())) co_return erased.error();
-  if (!erased) co_return {};
+void ControllerTerm::keys_erased(const std::string& name) {
   erasing_.erase(name);
   erased_.notify_all();
   parts_.log.info("the last of a deleted topic is gone", {{"topic", name}});
+}
+
+// In a turn. Of all topics whose logs are gone; what cannot be erased for now is tried again.
+Task<> ControllerTerm::erase_keys() {
+  std::vector<std::shared_ptr<const TopicState>> gone;
+  for (const auto& [name, erasing] : erasing_) {
+    if (erasing.waiting.empty()) gone.push_back(erasing.topic);
+  }
+  if (gone.empty()) co_return {};
+  const auto marks = co_await writes_.list(std::string(znodes::delete_topics));
+  if (!marks && is_end(marks.error())) co_return marks.error();
+  if (!marks) co_return {};
+  FencedWrites::Groups groups;
+  std::vector<std::shared_ptr<const TopicState>> small;
+  std::vector<std::shared_ptr<const TopicState>> large;
+  for (auto& topic : gone) {
+    auto writes = writes_to_erase(*topic, std::ranges::binary_search(*marks, topic->name));
+    const bool fit = fit_together(writes);
+    if (fit) groups.push_back(together(std::move(writes)));
+    (fit ? small : large).push_back(std::move(topic));
+  }
+  auto committing = writes_.commit_groups(std::move(groups));
+  const auto done = co_await std::move(committing);
+  if (!done) {
+    resign(done.error());
+    co_return done.error();
+  }
+  for (std::size_t at = 0; at < small.size(); ++at) {
+    const auto& erased = (*done)[at];
+    if (erased) keys_erased(small[at]->name);
+    if (!erased) is_end(erased.error());
+  }
+  for (const auto& topic : large) {
+    auto erased = co_await kernel::erase_topic(writes_, *topic);
+    if (!erased && is_end(erased.error())) co_return erased.error();
+    if (erased) keys_erased(topic->name);
+  }
   co_return {};
 }
 

@@ -182,9 +182,7 @@ Task<> ControllerTerm::write_again() {
     MR_CO_CHECK(co_await write(decide_all({live()}), IfItFails::hold));
     MR_CO_CHECK(co_await write_leases());
     MR_CO_CHECK(co_await finish_moves());
-    std::vector<std::string> erasing;
-    for (const auto& [name, topic] : erasing_) erasing.push_back(name);
-    for (auto& name : erasing) MR_CO_CHECK(co_await erase_keys(std::move(name)));
+    MR_CO_CHECK(co_await erase_keys());
     wake_balance(true);
     if (unwritten_.due) {
       pause = std::min(2 * pause, pause_max);

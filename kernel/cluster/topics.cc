@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "kernel/cluster/balance.h"
@@ -24,10 +25,9 @@ bool allowed_in_name(char c) {
 }
 
 // Metric names cannot tell '.' from '_', so two topics may not differ by that alone.
-std::string collision_name(std::string_view name) {
-  std::string folded(name);
-  std::ranges::replace(folded, '.', '_');
-  return folded;
+bool collide(std::string_view one, std::string_view other) {
+  const auto folded = [](char c) { return c == '.' ? '_' : c; };
+  return one.size() == other.size() && std::ranges::equal(one, other, {}, folded, folded);
 }
 
 std::int32_t default_number(const std::map<std::string, std::string>& defaults,
@@ -48,9 +48,8 @@ std::optional<TopicRefusal> check_new_name(const std::string& name, const Cluste
     return TopicRefusal{ErrorCode::topic_already_exists,
                         "Topic '" + name + "' exists, and what is stored of it cannot be read."};
   }
-  const auto folded = collision_name(name);
   for (const auto& [other, state] : cluster.topics) {
-    if (collision_name(other) == folded) {
+    if (collide(name, other)) {
       return TopicRefusal{ErrorCode::invalid_topic_exception,
                           "Topic '" + name + "' collides with existing topic '" + other +
                               "': names may not differ in '.' and '_' alone."};
@@ -212,68 +211,76 @@ std::size_t bytes_of(const std::vector<Write>& writes) {
   return bytes;
 }
 
-/// All at once where that is possible. Else `states` first, in parts, and then `topic`: what has
-/// states and no key of its own is no topic, so it is there or grown with that last commit.
-/// Answers the versions of `states`.
-Task<std::vector<Version>> commit_topic_last(Coordination& coordination, std::vector<Write> states,
-                                             std::vector<Write> topic) {
-  const auto count = states.size();
-  if (bytes_of(states) + bytes_of(topic) > part_bytes_max) {
-    MR_CO_TRY(auto versions, co_await commit_in_parts(coordination, std::move(states)));
-    MR_CO_CHECK(co_await coordination.commit(std::move(topic)));
+/// All at once where that is possible. Else the states first, in parts, and then the topic: what
+/// has states and no key of its own is no topic, so it is there or grown with that last commit.
+/// Answers the versions of the states.
+Task<std::vector<Version>> commit_topic_last(Coordination& coordination, TopicWrites writes) {
+  const auto count = writes.states.size();
+  if (!fit_together(writes)) {
+    MR_CO_TRY(auto versions, co_await commit_in_parts(coordination, std::move(writes.states)));
+    MR_CO_CHECK(co_await coordination.commit(std::move(writes.topic)));
     co_return std::move(versions);
   }
-  std::ranges::move(topic, std::back_inserter(states));
-  MR_CO_TRY(auto versions, co_await coordination.commit(std::move(states)));
+  MR_CO_TRY(auto versions, co_await coordination.commit(together(std::move(writes))));
   versions.resize(count);
   co_return std::move(versions);
 }
 
-// States of up to reads_at_once partitions, all on their way together.
-Task<TopicState> read_states(Coordination& coordination, TopicState topic, std::size_t first) {
+// What is stored under `keys`, place by place, many read together. An error that is not about one
+// of the keys is that of all.
+Task<std::vector<Result<Versioned>>> read_all(Coordination& coordination,
+                                              std::vector<std::string> keys) {
   Shard& shard = co_await this_shard();
   CancelScope* scope = co_await this_scope();
-  const auto end = std::min(first + reads_at_once, topic.partitions.size());
-  std::vector<Pending<Versioned>> reading;
-  for (auto at = first; at < end; ++at) {
-    auto key = znodes::partition_state(topic.name, static_cast<std::int32_t>(at));
-    reading.push_back(start(shard, coordination.get(std::move(key)), scope));
-  }
+  std::vector<Result<Versioned>> stored;
+  stored.reserve(keys.size());
   Result<> first_failure;
-  for (auto at = first; at < end; ++at) {
-    const auto state = co_await reading[at - first];
-    if (!first_failure) continue;  // all have to come to their end
-    auto& partition = topic.partitions[at];
-    first_failure =
-        state ? znodes::decode_partition_state(state->value, partition) : Result<>(state.error());
-    if (state && !first_failure) {
-      const auto key = znodes::partition_state(topic.name, static_cast<std::int32_t>(at));
-      first_failure = Error{first_failure.error().code, key + ": " + first_failure.error().detail};
+  while (stored.size() < keys.size() && first_failure) {
+    const auto end = std::min(stored.size() + reads_at_once, keys.size());
+    std::vector<Pending<Versioned>> reading;
+    for (auto at = stored.size(); at < end; ++at) {
+      reading.push_back(start(shard, coordination.get(std::move(keys[at])), scope));
     }
-    if (state) partition.partition_epoch = static_cast<std::int32_t>(state->version);
+    for (auto& one : reading) {
+      const auto& read = stored.emplace_back(co_await one);
+      if (read || read.error().code == Errc::not_found || read.error().code == Errc::corrupt) {
+        continue;
+      }
+      if (first_failure) first_failure = read.error();  // all have to come to their end
+    }
   }
   if (!first_failure) co_return first_failure.error();
-  co_return std::move(topic);
+  co_return std::move(stored);
 }
 
-Task<TopicState> read_topic(Coordination& coordination, std::string name, std::string value) {
-  MR_CO_TRY(auto topic, znodes::decode_topic(name, value));
-  for (std::size_t at = 0; at < topic.partitions.size(); at += reads_at_once) {
-    auto reading = read_states(coordination, std::move(topic), at);
-    auto read = co_await std::move(reading);
-    if (!read && read.error().code == Errc::not_found) {
-      co_return Error{Errc::corrupt, "a partition's state is missing: " + read.error().detail};
-    }
-    if (!read) co_return read.error();
-    topic = *std::move(read);
-  }
-  auto config = co_await coordination.get(znodes::topic_config(name));
+// Without the states of its partitions.
+Result<TopicState> decode_stored(const std::string& name, const Result<Versioned>& node,
+                                 const Result<Versioned>& config) {
+  if (!node) return node.error();
+  MR_TRY(auto topic, znodes::decode_topic(name, node->value));
   if (config) {
-    MR_CO_TRY(topic.configs, znodes::decode_configs(znodes::topic_config(name), config->value));
+    MR_TRY(topic.configs, znodes::decode_configs(znodes::topic_config(name), config->value));
   } else if (config.error().code != Errc::not_found) {
-    co_return config.error();
+    return config.error();
   }
-  co_return std::move(topic);
+  return topic;
+}
+
+Result<> take_states(std::span<const Result<Versioned>> states, TopicState& topic) {
+  for (std::size_t at = 0; at < states.size(); ++at) {
+    const auto& state = states[at];
+    if (!state && state.error().code == Errc::not_found) {
+      return Error{Errc::corrupt, "a partition's state is missing: " + state.error().detail};
+    }
+    if (!state) return state.error();
+    auto& partition = topic.partitions[at];
+    if (auto decoded = znodes::decode_partition_state(state->value, partition); !decoded) {
+      const auto key = znodes::partition_state(topic.name, static_cast<std::int32_t>(at));
+      return Error{decoded.error().code, key + ": " + decoded.error().detail};
+    }
+    partition.partition_epoch = static_cast<std::int32_t>(state->version);
+  }
+  return {};
 }
 
 std::optional<TopicRefusal> take_configs(const NewTopic& wanted,
@@ -336,18 +343,41 @@ Task<std::vector<Version>> commit_in_parts(Coordination& coordination, std::vect
 
 Task<std::vector<TopicState>> read_topics(Coordination& coordination,
                                           std::vector<UnreadableTopic>* unreadable) {
-  std::vector<TopicState> topics;
   MR_CO_TRY(const auto names, co_await coordination.list(std::string(znodes::topics)));
-  for (const auto& name : names) {
-    auto node = co_await coordination.get(znodes::topic(name));
+  std::vector<std::string> keys;
+  for (const auto& name : names) keys.push_back(znodes::topic(name));
+  for (const auto& name : names) keys.push_back(znodes::topic_config(name));
+  MR_CO_TRY(const auto stored, co_await read_all(coordination, std::exchange(keys, {})));
+
+  struct Found {
+    std::string name;
+    Result<TopicState> topic;
+  };
+  std::vector<Found> found;
+  for (std::size_t at = 0; at < names.size(); ++at) {
+    const auto& node = stored[at];
     // States of a topic whose making did not come to its end, or something that is nobody's.
     if (!node && node.error().code == Errc::not_found) continue;
-    if (!node) co_return node.error();
-    auto topic = co_await read_topic(coordination, name, std::move(node->value));
+    auto topic = decode_stored(names[at], node, stored[names.size() + at]);
+    for (std::size_t of = 0; topic && of < topic->partitions.size(); ++of) {
+      keys.push_back(znodes::partition_state(names[at], static_cast<std::int32_t>(of)));
+    }
+    found.push_back({names[at], std::move(topic)});
+  }
+  MR_CO_TRY(const auto states, co_await read_all(coordination, std::move(keys)));
+
+  std::vector<TopicState> topics;
+  auto rest = std::span(states);
+  for (auto& [name, topic] : found) {
+    if (topic) {
+      const auto own = rest.first(topic->partitions.size());
+      rest = rest.subspan(own.size());
+      if (auto taken = take_states(own, *topic); !taken) topic = taken.error();
+    }
     if (topic) {
       topics.push_back(*std::move(topic));
-    } else if (unreadable && (topic.error().code == Errc::corrupt ||
-                              topic.error().code == Errc::incompatible)) {
+    } else if (unreadable &&
+               (topic.error().code == Errc::corrupt || topic.error().code == Errc::incompatible)) {
       unreadable->push_back({name, topic.error()});
     } else {
       co_return topic.error();
@@ -408,13 +438,12 @@ Planned plan_growth(const TopicGrowth& wanted, const ClusterState& cluster,
 
 Task<std::vector<Version>> write_growth(Coordination& coordination, TopicState topic,
                                         std::int32_t first, std::int32_t controller_epoch) {
-  std::vector<Write> states;
+  TopicWrites writes;
   for (auto at = static_cast<std::size_t>(first); at < topic.partitions.size(); ++at) {
-    states.push_back(state_write(topic, at, controller_epoch));
+    writes.states.push_back(state_write(topic, at, controller_epoch));
   }
-  std::vector<Write> grown;
-  grown.push_back({.key = znodes::topic(topic.name), .value = znodes::encode_topic(topic)});
-  co_return co_await commit_topic_last(coordination, std::move(states), std::move(grown));
+  writes.topic.push_back({.key = znodes::topic(topic.name), .value = znodes::encode_topic(topic)});
+  co_return co_await commit_topic_last(coordination, std::move(writes));
 }
 
 Task<> undo_growth(Coordination& coordination, TopicState before, std::int32_t partitions) {
@@ -427,45 +456,62 @@ Task<> undo_growth(Coordination& coordination, TopicState before, std::int32_t p
   co_return {};
 }
 
+bool fit_together(const TopicWrites& writes) noexcept {
+  return bytes_of(writes.states) + bytes_of(writes.topic) <= part_bytes_max;
+}
+
+std::vector<Write> together(TopicWrites writes) {
+  auto all = std::move(writes.states);
+  std::ranges::move(writes.topic, std::back_inserter(all));
+  return all;
+}
+
+TopicWrites writes_to_make(const TopicState& topic, std::int32_t controller_epoch) {
+  TopicWrites writes;
+  for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
+    writes.states.push_back(state_write(topic, at, controller_epoch));
+  }
+  writes.topic.push_back(
+      {.key = znodes::topic_config(topic.name), .value = znodes::encode_configs(topic.configs)});
+  writes.topic.push_back({.key = znodes::topic(topic.name),
+                          .value = znodes::encode_topic(topic),
+                          .expected = must_not_exist});
+  return writes;
+}
+
 Task<std::vector<Version>> write_topic(Coordination& coordination, TopicState topic,
                                        std::int32_t controller_epoch) {
-  std::vector<Write> states;
-  for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
-    states.push_back(state_write(topic, at, controller_epoch));
-  }
-  std::vector<Write> made;
-  made.push_back(
-      {.key = znodes::topic_config(topic.name), .value = znodes::encode_configs(topic.configs)});
-  made.push_back({.key = znodes::topic(topic.name),
-                  .value = znodes::encode_topic(topic),
-                  .expected = must_not_exist});
-  if (bytes_of(states) + bytes_of(made) > part_bytes_max) {
+  auto writes = writes_to_make(topic, controller_epoch);
+  if (!fit_together(writes)) {
     // Its states must not be written over those of a topic that is there.
     const auto found = co_await coordination.get(znodes::topic(topic.name));
     if (found) co_return Error{Errc::conflict, znodes::topic(topic.name) + " is there already"};
     if (found.error().code != Errc::not_found) co_return found.error();
   }
-  co_return co_await commit_topic_last(coordination, std::move(states), std::move(made));
+  co_return co_await commit_topic_last(coordination, std::move(writes));
+}
+
+TopicWrites writes_to_erase(const TopicState& topic, bool marked) {
+  TopicWrites writes;
+  for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
+    writes.states.push_back(
+        {.key = znodes::partition_state(topic.name, static_cast<std::int32_t>(at)), .value = {}});
+  }
+  writes.topic.push_back({.key = znodes::topic(topic.name), .value = {}});
+  writes.topic.push_back({.key = znodes::topic_config(topic.name), .value = {}});
+  if (marked) writes.topic.push_back({.key = znodes::delete_topic(topic.name), .value = {}});
+  return writes;
 }
 
 Task<> erase_topic(Coordination& coordination, TopicState topic) {
-  std::vector<Write> states;
-  for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
-    states.push_back(
-        {.key = znodes::partition_state(topic.name, static_cast<std::int32_t>(at)), .value = {}});
-  }
-  std::vector<Write> rest;
-  rest.push_back({.key = znodes::topic(topic.name), .value = {}});
-  rest.push_back({.key = znodes::topic_config(topic.name), .value = {}});
-  auto mark = co_await coordination.get(znodes::delete_topic(topic.name));
-  if (mark) rest.push_back({.key = znodes::delete_topic(topic.name), .value = {}});
-  if (bytes_of(states) + bytes_of(rest) <= part_bytes_max) {
-    std::ranges::move(rest, std::back_inserter(states));
-    MR_CO_CHECK(co_await coordination.commit(std::move(states)));
+  const auto mark = co_await coordination.get(znodes::delete_topic(topic.name));
+  auto writes = writes_to_erase(topic, mark.has_value());
+  if (fit_together(writes)) {
+    MR_CO_CHECK(co_await coordination.commit(together(std::move(writes))));
     co_return {};
   }
-  MR_CO_CHECK(co_await coordination.commit(std::move(rest)));
-  MR_CO_CHECK(co_await commit_in_parts(coordination, std::move(states)));
+  MR_CO_CHECK(co_await coordination.commit(std::move(writes.topic)));
+  MR_CO_CHECK(co_await commit_in_parts(coordination, std::move(writes.states)));
   co_return {};
 }
 

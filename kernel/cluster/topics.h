@@ -35,9 +35,9 @@ struct UnreadableTopic {
   Error why;  ///< names the key
 };
 
-/// Reads all topics below /brokers/topics. Those whose keys are damaged are put in `unreadable`,
-/// for who goes on without them; where there is none of that, the first is the error. [control
-/// thread]
+/// Reads all topics below /brokers/topics, their keys many at a time. Those whose keys are damaged
+/// are put in `unreadable`, for who goes on without them; where there is none of that, the first is
+/// the error. [control thread]
 Task<std::vector<TopicState>> read_topics(Coordination& coordination,
                                           std::vector<UnreadableTopic>* unreadable = nullptr);
 
@@ -68,6 +68,19 @@ inline constexpr std::size_t part_bytes_max = commit_bytes_max - 1024;
 /// Commits of a size that every backend takes, in the given order. Answers the keys' versions.
 /// [control thread]
 Task<std::vector<Version>> commit_in_parts(Coordination& coordination, std::vector<Write> writes);
+
+/// What makes or removes a topic: the states of its partitions, and the keys that are its own.
+struct TopicWrites {
+  std::vector<Write> states;
+  std::vector<Write> topic;
+};
+TopicWrites writes_to_make(const TopicState& topic, std::int32_t controller_epoch);
+/// `marked`: there is a mark of its deletion, which goes with it.
+TopicWrites writes_to_erase(const TopicState& topic, bool marked);
+/// Whether one commit takes all of it.
+bool fit_together(const TopicWrites& writes) noexcept;
+/// The states first.
+std::vector<Write> together(TopicWrites writes);
 
 /// Writes the keys of the partitions from `first` on, and of the topic that now has them, all or
 /// nothing. Answers the versions of the partitions' states.  [control thread]

@@ -37,10 +37,11 @@ void BrokerTest::start() {
                                            {{"broker.data", "/data"}});
   ASSERT_TRUE(coordination) << to_string(coordination.error());
   coordination_.emplace(*std::move(coordination));
+  counted_.emplace(*coordination_->registered().coordination);
 
   BrokerParts parts{node_,
                     own_storage_ ? *own_storage_ : *storage_->registered().storage,
-                    *coordination_->registered().coordination,
+                    *counted_,
                     Codecs(),
                     Log(log_, "broker"),
                     metrics_};

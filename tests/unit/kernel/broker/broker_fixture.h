@@ -17,6 +17,30 @@
 
 namespace millrace::kernel {
 
+// Counts what is written through it.
+class CountedCoordination final : public Coordination {
+ public:
+  explicit CountedCoordination(Coordination& under) : under_(under) {}
+
+  Task<std::unique_ptr<Lease>> join(Member self) override { return under_.join(self); }
+  Task<Versioned> get(std::string key) override { return under_.get(std::move(key)); }
+  Task<std::vector<std::string>> list(std::string prefix) override {
+    return under_.list(std::move(prefix));
+  }
+  Task<std::vector<Version>> commit(std::vector<Write> writes) override {
+    ++commits;
+    return under_.commit(std::move(writes));
+  }
+  Task<Seen> next_change(std::string prefix, Seen seen) override {
+    return under_.next_change(std::move(prefix), seen);
+  }
+
+  int commits = 0;
+
+ private:
+  Coordination& under_;
+};
+
 class BrokerTest : public ::testing::Test {
  protected:
   BrokerTest();
@@ -33,7 +57,7 @@ class BrokerTest : public ::testing::Test {
   }
   Session& session(std::size_t shard);
   /// What the broker keeps its metadata in.
-  Coordination& coordination() { return *coordination_->registered().coordination; }
+  CountedCoordination& coordination() { return *counted_; }
 
   std::vector<TopicCreated> create(NewTopic topic);
   /// A topic whose partitions 0 and 1 are on different shards; so are any two neighbours.
@@ -66,6 +90,7 @@ class BrokerTest : public ::testing::Test {
   millrace::testing::KeptMetrics metrics_;
   std::optional<millrace::testing::LoadedPlugin> storage_;
   std::optional<millrace::testing::LoadedPlugin> coordination_;
+  std::optional<CountedCoordination> counted_;
   std::vector<std::unique_ptr<Session>> sessions_;
 };
 

@@ -162,6 +162,49 @@ TEST_F(TopicsTest, ARequestForTooManyPartitionsIsRefusedAsAWhole) {
   for (const auto& answer : *answers) EXPECT_EQ(answer.error, ErrorCode::policy_violation);
 }
 
+TEST_F(TopicsTest, TopicsOfOneRequestAreMadeAndDeletedTogetherAndAnsweredInItsOrder) {
+  create("there", 1);
+  CreateTopicsRequest request{.topics = {}, .timeout = seconds(30), .validate_only = false};
+  std::vector<TopicName> names;
+  for (int n = 0; n < 250; ++n) {
+    auto name = "t" + std::to_string(n);
+    if (n == 7) name = "there";
+    if (n == 99) name = "t98";
+    if (n == 200) name = "not/allowed";
+    names.push_back({name, {}});
+    request.topics.push_back({.name = std::move(name)});
+  }
+  auto before = coordination().commits;
+  const auto made =
+      on_shard(0, [&] { return broker_->admin().create_topics(session(0), request); });
+  ASSERT_TRUE(made) << to_string(made.error());
+  ASSERT_EQ(made->size(), 250);
+  for (std::size_t n = 0; n < 250; ++n) {
+    EXPECT_EQ(made->at(n).name, names[n].name);
+    const auto expected = n == 200            ? ErrorCode::invalid_topic_exception
+                          : n == 7 || n == 99 ? ErrorCode::topic_already_exists
+                                              : ErrorCode::none;
+    EXPECT_EQ(made->at(n).error, expected) << names[n].name;
+  }
+  EXPECT_EQ(metadata(std::nullopt).topics.size(), 248);
+  EXPECT_LE(coordination().commits - before, 5);
+
+  before = coordination().commits;
+  const auto gone =
+      on_shard(0, [&] { return broker_->admin().delete_topics(session(0), names, seconds(30)); });
+  ASSERT_TRUE(gone) << to_string(gone.error());
+  ASSERT_EQ(gone->size(), 250);
+  for (std::size_t n = 0; n < 250; ++n) {
+    EXPECT_EQ(gone->at(n).topic.name, names[n].name);
+    const auto expected = n == 200  ? ErrorCode::invalid_topic_exception
+                          : n == 99 ? ErrorCode::unknown_topic_or_partition
+                                    : ErrorCode::none;
+    EXPECT_EQ(gone->at(n).error, expected) << names[n].name;
+  }
+  EXPECT_TRUE(metadata(std::nullopt).topics.empty());
+  EXPECT_LE(coordination().commits - before, 10);
+}
+
 // As in Kafka: what does not come in time goes on.
 TEST_F(TopicsTest, AChangeThatTakesTooLongIsAnsweredAndDone) {
   CreateTopicsRequest request{.topics = {}, .timeout = {}, .validate_only = false};

@@ -57,7 +57,13 @@ class FaultyCoordination final : public Coordination {
   explicit FaultyCoordination(std::unique_ptr<Coordination> under) : under_(std::move(under)) {}
 
   Task<std::unique_ptr<Lease>> join(millrace::Member self) override { return under_->join(self); }
-  Task<Versioned> get(std::string key) override { return under_->get(std::move(key)); }
+  Task<Versioned> get(std::string key) override {
+    if (reading_++ == 0) ++rounds;
+    auto getting = under_->get(std::move(key));
+    auto read = co_await std::move(getting);
+    --reading_;
+    co_return std::move(read);
+  }
   Task<std::vector<std::string>> list(std::string prefix) override {
     return under_->list(std::move(prefix));
   }
@@ -77,8 +83,10 @@ class FaultyCoordination final : public Coordination {
   std::string failing;  // what keys begin with
   int failed = 0;
   int commits = 0;
+  int rounds = 0;  // of reads: what is on its way together is one
 
  private:
+  int reading_ = 0;
   std::unique_ptr<Coordination> under_;
 };
 
@@ -176,8 +184,20 @@ class ControllerFixture : public ::testing::Test {
   }
   static Task<> add_in_turn(Controller& controller, TopicState topic) {
     MR_CO_TRY(const auto turn, co_await controller.turn());
-    MR_CO_CHECK(co_await controller.add_topic(std::move(topic)));
-    co_return {};
+    std::vector<TopicState> one;
+    one.push_back(std::move(topic));
+    auto adding = controller.add_topics(std::move(one));
+    MR_CO_TRY(const auto added, co_await std::move(adding));
+    co_return added.each.front();
+  }
+  // Nobody knows it any more.
+  static Task<UpdateSender::Moment> erase_in_turn(Controller& controller, std::string name) {
+    MR_CO_TRY(const auto turn, co_await controller.turn());
+    std::vector<std::string> one{std::move(name)};
+    auto erasing = controller.erase_topics(std::move(one));
+    MR_CO_TRY(const auto erased, co_await std::move(erasing));
+    MR_CO_CHECK(erased.each.front());
+    co_return erased.moment;
   }
   PartitionState stored(const std::string& topic) {
     PartitionState state;

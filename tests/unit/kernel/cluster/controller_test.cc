@@ -278,11 +278,7 @@ TEST_F(ControllerTest, NothingIsWrittenByOneThatIsNotTheControllerAnyMore) {
   TopicState topic;
   topic.name = "late";
   topic.partitions.push_back({.leader = 1, .replicas = {1}, .in_sync = {1}});
-  const auto added = run(first, [&]() -> Task<> {
-    MR_CO_TRY(const auto turn, co_await first.controller->turn());
-    MR_CO_CHECK(co_await first.controller->add_topic(topic));
-    co_return {};
-  });
+  const auto added = run(first, [&] { return add_in_turn(*first.controller, topic); });
   ASSERT_FALSE(added);
   EXPECT_FALSE(service_.value("/brokers/topics/late"));
 }
@@ -294,11 +290,7 @@ TEST_F(ControllerTest, ADeletedTopicIsGoneWhenTheLastReplicaSaysSo) {
   die(member_of(2));
   const auto erased = run(first, [&]() -> Task<> {
     auto& controller = *first.controller;
-    UpdateSender::Moment moment = 0;
-    {
-      MR_CO_TRY(const auto turn, co_await controller.turn());
-      MR_CO_TRY(moment, co_await controller.erase_topic("orders"));
-    }
+    MR_CO_TRY(const auto moment, co_await erase_in_turn(controller, "orders"));
     MR_CO_CHECK(co_await controller.told(moment));
     co_return co_await controller.erased("orders");
   });

@@ -108,11 +108,7 @@ TEST_F(ControllerWritesTest, ADeletedTopicsKeysAndAMarkOfSettingsGoWhenTheyCan) 
   auto& first = start(1);
   add_topic(first, "orders", {1});
   first.coordination->failing = znodes::topic("orders");
-  const auto erased = run(first, [&]() -> Task<> {
-    MR_CO_TRY(const auto turn, co_await first.controller->turn());
-    MR_CO_CHECK(co_await first.controller->erase_topic("orders"));
-    co_return {};
-  });
+  const auto erased = run(first, [&] { return erase_in_turn(*first.controller, "orders"); });
   ASSERT_TRUE(erased) << to_string(erased.error());
   world_.run_for(seconds(5));
   EXPECT_TRUE(service_.value(znodes::topic("orders")));
