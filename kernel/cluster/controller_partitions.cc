@@ -135,7 +135,6 @@ InSyncChanged ControllerTerm::check_in_sync(std::int32_t broker, const InSyncCha
       change.partition_epoch > state.partition_epoch) {
     return refuse(ErrorCode::not_controller);
   }
-  if (state.leader != broker) return refuse(ErrorCode::invalid_request);
   if (change.in_sync == state.in_sync) return answer;  // it was written, and the answer lost
   if (change.partition_epoch < state.partition_epoch) {
     return refuse(ErrorCode::invalid_update_version);
@@ -143,6 +142,14 @@ InSyncChanged ControllerTerm::check_in_sync(std::int32_t broker, const InSyncCha
   const auto contains = [](const std::vector<std::int32_t>& brokers, std::int32_t one) {
     return std::ranges::find(brokers, one) != brokers.end();
   };
+  if (state.leader != broker) {
+    // A follower that cannot store says so of itself alone. As where it dies: all that was
+    // acknowledged, the others have too.
+    auto others = state.in_sync;
+    std::erase(others, broker);
+    const bool may = contains(others, state.leader) && change.in_sync == others;
+    return may ? answer : refuse(ErrorCode::invalid_request);
+  }
   // A leader that is not in it hands the partition over.
   if (change.in_sync.empty()) return refuse(ErrorCode::invalid_request);
   for (std::size_t n = 0; n < change.in_sync.size(); ++n) {
@@ -217,7 +224,8 @@ Task<> ControllerTerm::change_in_sync(std::vector<InSyncAsked>& asked) {
       }
       auto state = from_update(answer.state);
       state.in_sync = std::move(change.in_sync);
-      if (std::ranges::find(state.in_sync, one.broker) == state.in_sync.end()) {
+      const auto& in_sync = state.in_sync;
+      if (state.leader == one.broker && std::ranges::find(in_sync, one.broker) == in_sync.end()) {
         auto elected = elect(state, usable_for(answer.partition), false);
         if (!elected || elected->state.leader < 0) {
           answer.error = ErrorCode::ineligible_replica;

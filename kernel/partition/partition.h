@@ -159,6 +159,8 @@ class Partition {
   /// The storage refused the last append (the disk is full, say), or a write was lost and the log
   /// takes no more.
   bool failing() const noexcept { return append_failed_ || write_failed_; }
+  /// As a follower it has not been able to store anything for a while, or never will again.
+  bool cannot_follow() const noexcept;
   /// It is going away: what is asked of it is refused.
   bool closing() const noexcept { return closing_; }
 
@@ -260,6 +262,7 @@ class Partition {
  private:
   static constexpr Duration hand_over_after_min = std::chrono::seconds(3);
   static constexpr Duration hand_over_after_max = std::chrono::minutes(10);
+  static constexpr Duration cannot_follow_after = std::chrono::seconds(1);
 
   // What an append, or a batch recognised as appended before, will be answered.
   struct Appended {
@@ -322,7 +325,7 @@ class Partition {
   void append_taken(bool taken);
   void lose_write();
   bool shall_hand_over() const noexcept { return write_failed_ || hand_over_; }
-  void ask_to_hand_over();
+  void ask_for_relief();
   void count_lost(Offset from, Offset below) const;
   ErrorCode note_follower(const PartitionFetch& request, const ReadContext& context,
                           PartitionFetched& answer);
@@ -393,7 +396,7 @@ class Partition {
   bool hand_over_ = false;      // appends have failed for too long
   MonoTime append_failing_since_{};
   Duration hand_over_after_ = hand_over_after_min;  // longer each time: where all disks are full
-  MonoTime asked_to_hand_over_{};
+  MonoTime asked_for_relief_{};
 
   std::deque<Queued> queue_;
   bool draining_ = false;

@@ -44,7 +44,7 @@ std::optional<Refusal> Partition::check_context(const ProduceContext& context) {
   if (closing_) return Refusal{ErrorCode::not_leader_or_follower, "the partition is closing", {}};
   if (!serving()) return not_leading();
   if (write_failed_) {
-    ask_to_hand_over();
+    ask_for_relief();
     return Refusal{ErrorCode::kafka_storage_error, "an earlier write to this log failed", {}};
   }
   if (context.acks < -1 || context.acks > 1) {

@@ -229,7 +229,14 @@ std::optional<WantedInSync> Partition::want_in_sync(LagLimits limits) {
   return wanted;
 }
 
-// A full disk may have room again in a moment. Where it does not, somebody else may have room.
+bool Partition::cannot_follow() const noexcept {
+  if (leading_) return false;
+  return write_failed_ ||
+         (append_failed_ && host_.shard.now() - append_failing_since_ >= cannot_follow_after);
+}
+
+// A full disk may have room again in a moment. Where it does not, somebody else may have room, and
+// nobody need wait for a follower.
 void Partition::append_taken(bool taken) {
   const bool failed_before = std::exchange(append_failed_, !taken);
   if (taken) {
@@ -239,24 +246,25 @@ void Partition::append_taken(bool taken) {
   }
   const auto time = host_.shard.now();
   if (!failed_before) append_failing_since_ = time;
+  if (cannot_follow()) ask_for_relief();
   if (!leading_ || time - append_failing_since_ < hand_over_after_) return;
   hand_over_ = true;
-  ask_to_hand_over();
+  ask_for_relief();
 }
 
 void Partition::lose_write() {
   write_failed_ = true;
-  ask_to_hand_over();
+  ask_for_relief();
 }
 
 // Each request that is refused asks, once a second at most.
-void Partition::ask_to_hand_over() {
-  if (!host_.in_sync || !leading_ || !replicas_ || replicas_->proposing()) return;
+void Partition::ask_for_relief() {
+  if (!host_.in_sync || (leading_ && (!replicas_ || replicas_->proposing()))) return;
   const auto time = host_.shard.now();
-  if (asked_to_hand_over_ != MonoTime{} && time - asked_to_hand_over_ < std::chrono::seconds(1)) {
+  if (asked_for_relief_ != MonoTime{} && time - asked_for_relief_ < std::chrono::seconds(1)) {
     return;
   }
-  asked_to_hand_over_ = time;
+  asked_for_relief_ = time;
   host_.in_sync->in_sync_due(id_);
 }
 

@@ -294,7 +294,7 @@ Task<> ReplicaShard::watch_in_sync() {
   while (true) {
     MR_CO_CHECK(co_await sleep(interval));
     for (const auto& partition : state_.all()) {
-      if (partition->replicas()) in_sync_due(partition->id());
+      if (partition->replicas() || partition->cannot_follow()) in_sync_due(partition->id());
     }
   }
 }
@@ -331,12 +331,32 @@ Task<> ReplicaShard::ask_in_sync() {
   co_return {};
 }
 
+// Who follows and cannot store is not waited for: the leader would find out when it lags.
+std::optional<WantedInSync> ReplicaShard::without_this(const Partition& follower) const {
+  const auto& id = follower.id();
+  const auto* topic =
+      state_.cluster() ? state_.cluster()->find(std::string_view(id.topic)) : nullptr;
+  const auto at = static_cast<std::size_t>(id.partition);
+  if (!topic || at >= topic->partitions.size() || !follower.cannot_follow()) return std::nullopt;
+  const auto& known = topic->partitions[at];
+  if (known.leader < 0 || known.leader_epoch != follower.leader_epoch()) return std::nullopt;
+  WantedInSync wanted{.partition_epoch = known.partition_epoch, .in_sync = known.in_sync};
+  if (std::erase(wanted.in_sync, config_.id) == 0) return std::nullopt;
+  wanted.broker_epochs.assign(wanted.in_sync.size(), -1);
+  log_.warning(
+      "this broker's storage takes no more of a partition that it follows; it is in sync "
+      "no longer",
+      {{"partition", to_string(id)}, {"leader", known.leader}});
+  return wanted;
+}
+
 std::vector<InSyncChange> ReplicaShard::wanted_changes() {
   std::vector<InSyncChange> changes;
   for (const auto& id : std::exchange(due_, {})) {
     const auto partition = state_.find(id.topic, id.partition);
     if (!partition) continue;
-    auto wanted = partition->want_in_sync(limits_);
+    auto wanted =
+        partition->leading() ? partition->want_in_sync(limits_) : without_this(*partition);
     if (!wanted) continue;
     changes.push_back({.partition = id,
                        .topic_id = partition->topic_id(),
@@ -353,7 +373,7 @@ Task<> ReplicaShard::take_answers(std::vector<InSyncChanged> answers) {
   for (auto& answer : answers) {
     const auto& id = answer.partition;
     const auto partition = state_.find(id.topic, id.partition);
-    if (!partition || !partition->replicas()) continue;
+    if (!partition || (partition->leading() && !partition->replicas())) continue;
     if (answer.error == ErrorCode::none) {
       auto& state = answer.state;
       // Orders come by themselves. A controller elsewhere answers without the replicas: where they

@@ -74,6 +74,7 @@ class ReplicaShard final : private InSyncWatch {
   Task<> watch_in_sync();
   Task<> ask_in_sync();
   std::vector<InSyncChange> wanted_changes();
+  std::optional<WantedInSync> without_this(const Partition& follower) const;
   Task<> take_answers(std::vector<InSyncChanged> answers);
   Task<> close_fetchers();
 

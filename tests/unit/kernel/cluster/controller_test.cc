@@ -202,6 +202,32 @@ TEST_F(ControllerTest, ALeaderMayHandAPartitionOverToWhoIsInSync) {
   EXPECT_EQ(stored("orders").leader, 3);
 }
 
+TEST_F(ControllerTest, AFollowerMayTakeItselfAndNobodyElseOutOfTheInSyncSet) {
+  auto& first = start(1);
+  for (const auto id : {2, 3}) start(id);
+  const auto topic = add_topic(first, "orders", {2, 3, 1});
+  const auto asks = [&](std::int32_t broker, Ids in_sync, std::int32_t partition_epoch = 0) {
+    return change(first, broker,
+                  {.partition = {"orders", 0},
+                   .topic_id = topic->id,
+                   .leader_epoch = Epoch{0},
+                   .partition_epoch = partition_epoch,
+                   .in_sync = std::move(in_sync)})
+        .error;
+  };
+  EXPECT_EQ(asks(3, {2, 3}), ErrorCode::invalid_request);
+  EXPECT_EQ(asks(3, {3, 1}), ErrorCode::invalid_request);
+  EXPECT_EQ(asks(3, {2}), ErrorCode::invalid_request);
+  EXPECT_EQ(asks(3, {2, 1}), ErrorCode::none);
+  EXPECT_THAT(stored("orders").in_sync, ElementsAre(2, 1));
+  EXPECT_EQ(stored("orders").leader, 2);
+  world_.run_for(seconds(1));
+  EXPECT_THAT(told(2, "orders")->in_sync, ElementsAre(2, 1));
+  EXPECT_EQ(asks(3, {2, 1}), ErrorCode::none) << "the answer was lost";
+  EXPECT_EQ(asks(3, {2, 3, 1}, 1), ErrorCode::invalid_request) << "only the leader takes in";
+  EXPECT_EQ(asks(1, {2}), ErrorCode::invalid_update_version);
+}
+
 TEST_F(ControllerTest, AnOlderLeaderIsFenced) {
   auto& first = start(1);
   for (const auto id : {2, 3}) start(id);

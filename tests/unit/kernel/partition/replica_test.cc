@@ -584,6 +584,41 @@ TEST_F(ReplicaTest, ALeaderThatHasLostAWriteHandsThePartitionOver) {
   EXPECT_FALSE(at(1).following({2})) << "not before its log is opened again";
 }
 
+TEST_F(ReplicaTest, AFollowerWhoseDiskStaysFullOrHasLostAWriteCannotFollow) {
+  lead(1, 1, {1, 2, 3});
+  follow(2, 1);
+  produce(1, "a");
+  const auto fails = [&] {
+    const PartitionFetch fetch{
+        .partition = 3, .current_leader_epoch = {1}, .from = {0}, .bytes_max = 1 << 20};
+    const ReadContext context{.bytes_max = 1 << 20, .at_least_one = true, .replica = 2};
+    auto fetched = run(at(1).read(fetch, context));
+    EXPECT_TRUE(fetched);
+    return !run(at(2).take_over({1}, *std::move(fetched)));
+  };
+  due = 0;
+  log_of(2).append_error = Error{Errc::io, "no space left"};
+  EXPECT_TRUE(fails());
+  EXPECT_FALSE(at(2).cannot_follow()) << "there may be room in a moment";
+  EXPECT_EQ(due, 0);
+  environment.advance(seconds(1));
+  EXPECT_TRUE(fails());
+  EXPECT_TRUE(at(2).cannot_follow());
+  EXPECT_EQ(due, 1);
+  EXPECT_TRUE(fails());
+  EXPECT_EQ(due, 1) << "not each try asks";
+  log_of(2).append_error.reset();
+  pull(2, 1);
+  EXPECT_FALSE(at(2).cannot_follow());
+
+  produce(1, "b");
+  environment.advance(seconds(2));
+  log_of(2).written_error = Error{Errc::io, "the disk is gone"};
+  EXPECT_TRUE(fails());
+  EXPECT_TRUE(at(2).cannot_follow());
+  EXPECT_EQ(due, 2);
+}
+
 TEST_F(ReplicaTest, ALeaderThatIsAloneInSyncStaysOneWhateverItsDisk) {
   lead(1, 1, {1});
   follow(2, 1);
