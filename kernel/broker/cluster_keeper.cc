@@ -317,26 +317,34 @@ Task<std::vector<InSyncChanged>> ClusterKeeper::change_in_sync(std::vector<InSyn
   co_return co_await std::move(asking);
 }
 
+// Of one topic.
+template <class Answer, class Call>
+Task<Answer> ClusterKeeper::ask_controller(Call call) {
+  auto asking = peers_.ask(PeerLane::topics, controller_address(), update_time_max, std::move(call))
+                    .within(background_);
+  MR_CO_TRY(std::vector<Answer> answers, co_await std::move(asking));
+  if (answers.size() != 1) {
+    co_return Error{Errc::corrupt, "the controller answers for other topics"};
+  }
+  co_return std::move(answers.front());
+}
+
 Task<TopicCreated> ClusterKeeper::create_at_controller(NewTopic topic) {
   MR_CO_TRY(const auto pass, running_.enter());
   auto call = [topic](Peer& peer) {
     std::vector<NewTopic> topics{topic};
     return peer.create_topics(std::move(topics));
   };
-  auto asking = peers_.ask(PeerLane::topics, controller_address(), update_time_max, std::move(call))
-                    .within(background_);
+  auto asking = ask_controller<TopicCreated>(std::move(call));
   MR_CO_TRY(auto created, co_await std::move(asking));
-  if (created.size() != 1)
-    co_return Error{Errc::corrupt, "the controller answers for other topics"};
-  auto answer = std::move(created.front());
-  if (answer.error != ErrorCode::none && answer.error != ErrorCode::topic_already_exists) {
-    co_return std::move(answer);
+  if (created.error != ErrorCode::none && created.error != ErrorCode::topic_already_exists) {
+    co_return std::move(created);
   }
   auto known = [name = topic.name](const ClusterState& state) {
     return state.find(std::string_view(name)) != nullptr;
   };
   MR_CO_CHECK(co_await until(std::move(known), ask_time_max));
-  co_return std::move(answer);
+  co_return std::move(created);
 }
 
 Task<TopicDeleted> ClusterKeeper::erase_at_controller(std::string topic) {
@@ -345,18 +353,14 @@ Task<TopicDeleted> ClusterKeeper::erase_at_controller(std::string topic) {
     std::vector<TopicName> topics{{topic, {}}};
     return peer.delete_topics(std::move(topics));
   };
-  auto asking = peers_.ask(PeerLane::topics, controller_address(), update_time_max, std::move(call))
-                    .within(background_);
+  auto asking = ask_controller<TopicDeleted>(std::move(call));
   MR_CO_TRY(auto deleted, co_await std::move(asking));
-  if (deleted.size() != 1)
-    co_return Error{Errc::corrupt, "the controller answers for other topics"};
-  auto answer = std::move(deleted.front());
-  if (answer.error != ErrorCode::none) co_return std::move(answer);
+  if (deleted.error != ErrorCode::none) co_return std::move(deleted);
   auto gone = [topic](const ClusterState& state) {
     return state.find(std::string_view(topic)) == nullptr;
   };
   MR_CO_CHECK(co_await until(std::move(gone), ask_time_max));
-  co_return std::move(answer);
+  co_return std::move(deleted);
 }
 
 }  // namespace millrace::kernel

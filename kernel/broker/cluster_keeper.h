@@ -104,6 +104,8 @@ class ClusterKeeper final : public UpdateTarget, public InSyncAuthority {
   Task<std::vector<ReplicaFailure>> remove(const ClusterUpdate& update, UpdateEffect effect);
   bool is_elsewhere(const FoundPartition& log) const;
   Address controller_address() const;
+  template <class Answer, class Call>
+  Task<Answer> ask_controller(Call call);
 
   BrokerParts& parts_;
   const BrokerConfig& config_;
