@@ -29,6 +29,8 @@ PREPARED = {
 """What a chapter takes for granted, in its own commands: somebody has used the broker before."""
 
 VERB = re.compile(r"millrace(?: [a-z]+)*")
+UNFENCED = re.compile(r" {4}(millraced?|systemctl|journalctl|apt-get|kcat|curl) (?!.*[A-Z]{3})")
+"""A command as an indented block; what has a word in capitals to be replaced is none."""
 FENCE = re.compile(r"^```(.*)$")
 
 
@@ -80,6 +82,8 @@ def blocks_of(file: Path) -> list[Block]:
         elif fence is not None:
             assert fence[1] in KINDS, f"{file}:{number}: {fence[1]!r} is none of {KINDS}"
             open_block = Block(file.stem, number, fence[1], "")
+        else:
+            assert not UNFENCED.match(line), f"{file}:{number}: no test runs this: it has no fence"
     assert open_block is None, f"{open_block}: not closed"
     return blocks
 
