@@ -12,8 +12,8 @@ START_SECONDS_MAX = 60
 COMMAND_SECONDS_MAX = 180
 STOP_SECONDS_MAX = 60
 
-# Beside what a Debian needs to boot: a client, and a compiler for plugins.
-INCLUDED = ("systemd-sysv", "dbus", "kcat", "g++")
+# Beside what a Debian needs to boot: clients, and a compiler for plugins.
+INCLUDED = ("systemd-sysv", "dbus", "kcat", "curl", "g++")
 INSIDE = {
     "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
     "LANG": "C.UTF-8",
