@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
+#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -29,8 +30,22 @@ std::string_view first_piece(std::string_view text) {
 
 }  // namespace
 
-LineWriter::LineWriter(int descriptor, std::size_t bytes_max, TellDropped tell_dropped)
-    : descriptor_(descriptor), bytes_max_(bytes_max), tell_dropped_(std::move(tell_dropped)) {}
+std::string with_entry(std::string_view entry, std::string_view line) {
+  std::string framed;
+  for (const auto part : {entry, line}) {
+    const std::size_t bytes = part.size();
+    framed.append(reinterpret_cast<const char*>(&bytes), sizeof bytes);
+    framed += part;
+  }
+  return framed;
+}
+
+LineWriter::LineWriter(int descriptor, std::size_t bytes_max, TellDropped tell_dropped,
+                       std::unique_ptr<JournalSocket> journal)
+    : descriptor_(descriptor),
+      bytes_max_(bytes_max),
+      tell_dropped_(std::move(tell_dropped)),
+      journal_(std::move(journal)) {}
 
 LineWriter::~LineWriter() {
   {
@@ -71,15 +86,40 @@ void LineWriter::run() {
     auto text = std::exchange(lines_, {});
     const auto dropped = std::exchange(dropped_, 0);
     lock.unlock();
-    write_out(text);
-    if (dropped > 0) write_out(tell_dropped_(dropped));
+    hand_over(text);
+    if (dropped > 0) hand_over(tell_dropped_(dropped));
     lock.lock();
     idle_ = lines_.empty();
   }
 }
 
+void LineWriter::hand_over(std::string_view text) {
+  if (!journal_) return write_out(text);
+  const auto take_part = [&text] {
+    std::size_t bytes = 0;
+    std::memcpy(&bytes, text.data(), sizeof bytes);
+    const auto part = text.substr(sizeof bytes, bytes);
+    text.remove_prefix(sizeof bytes + bytes);
+    return part;
+  };
+  while (!text.empty()) {
+    const auto entry = take_part();
+    const auto line = take_part();
+    if (!send_entry(entry)) write_out(line);
+  }
+}
+
+bool LineWriter::send_entry(std::string_view entry) {
+  while (true) {
+    const auto sent = journal_->send(entry);
+    if (sent != JournalSocket::Sent::full) return sent == JournalSocket::Sent::done;
+    // At an end that comes too early nothing is left to be tried.
+    if (!wait_until_writable(journal_->descriptor())) return true;
+  }
+}
+
 void LineWriter::write_out(std::string_view text) {
-  while (!text.empty() && wait_until_writable()) {
+  while (!text.empty() && wait_until_writable(descriptor_)) {
     const auto piece = first_piece(text);
     const auto written = ::write(descriptor_, piece.data(), piece.size());
     if (written > 0) {
@@ -90,8 +130,8 @@ void LineWriter::write_out(std::string_view text) {
   }
 }
 
-bool LineWriter::wait_until_writable() {
-  pollfd waiting{.fd = descriptor_, .events = POLLOUT, .revents = 0};
+bool LineWriter::wait_until_writable(int descriptor) {
+  pollfd waiting{.fd = descriptor, .events = POLLOUT, .revents = 0};
   while (::poll(&waiting, 1, stalled_check_ms) == 0) {
     if (stopping_ && std::chrono::steady_clock::now() > give_up_at_) return false;
   }

@@ -7,12 +7,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 
+#include "kernel/log/journal.h"
+
 namespace millrace::kernel {
+
+/// A line for a LineWriter that has a journal: its entry there, and the line for stderr where the
+/// journal refuses that.
+std::string with_entry(std::string_view entry, std::string_view line);
 
 /// Whoever has a line leaves it here and goes on; one thread, started by the first line, writes.
 /// Lines that find no room are dropped and counted, and the reader is told as soon as there is one
@@ -23,13 +30,15 @@ class LineWriter {
   using TellDropped = std::function<std::string(std::uint64_t lines)>;
 
   /// `descriptor` stays the caller's. As many bytes again may be in the writing thread's hands.
-  LineWriter(int descriptor, std::size_t bytes_max, TellDropped tell_dropped);
+  /// With a `journal` all that is pushed, or told of dropped lines, is made by with_entry().
+  LineWriter(int descriptor, std::size_t bytes_max, TellDropped tell_dropped,
+             std::unique_ptr<JournalSocket> journal = nullptr);
   /// Writes what is left, for at most a second if nobody reads it.
   ~LineWriter();
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
 
-  /// `line` ends with '\n'. Never waits for the descriptor.
+  /// `line` ends with '\n', unless there is a journal. Never waits for the descriptor.
   void push(std::string_view line) noexcept;
   /// Everything pushed so far is written or given up. Nothing but a read of an atomic, so that a
   /// signal handler may ask.
@@ -37,12 +46,15 @@ class LineWriter {
 
  private:
   void run();
+  void hand_over(std::string_view text);
+  bool send_entry(std::string_view entry);
   void write_out(std::string_view text);
-  bool wait_until_writable();
+  bool wait_until_writable(int descriptor);
 
   const int descriptor_;
   const std::size_t bytes_max_;
   const TellDropped tell_dropped_;
+  const std::unique_ptr<JournalSocket> journal_;  // [the writing thread]
   std::atomic<bool> idle_{true};
   std::atomic<bool> stopping_{false};
 

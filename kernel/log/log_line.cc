@@ -134,6 +134,12 @@ std::string json_line(const LogEvent& event) {
   return line;
 }
 
+std::string journal_message(bool json, const LogEvent& event) {
+  auto line = json ? json_line(event) : timeless_line(event);
+  line.pop_back();
+  return line;
+}
+
 std::string styled_line(LineStyle style, const LogEvent& event) {
   if (!style.journal) return style.json ? json_line(event) : text_line(event);
   std::string line(journal_prefix(event.level));

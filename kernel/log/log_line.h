@@ -31,6 +31,10 @@ struct LineStyle {
   /// The journal reads them: it takes a level from their front, and keeps the time itself.
   bool journal = false;
 };
+/// How the line of an event looks in a field of the journal: without a level in front, without
+/// '\n'.
+std::string journal_message(bool json, const LogEvent& event);
+
 /// <4>WARN  storage.filelog: recovered partition=orders-3 cut_bytes=112
 /// In the journal a line of text is without its time; an object keeps all it has.
 std::string styled_line(LineStyle style, const LogEvent& event);

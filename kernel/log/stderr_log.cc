@@ -13,11 +13,16 @@ namespace {
 /// Some thousands of lines, for a reader that is away for a moment.
 constexpr std::size_t waiting_bytes_max = 1 << 20;
 
-std::string line_of(LineStyle style, LogLevel level, std::string_view subsystem,
-                    std::string_view message, std::initializer_list<LogField> fields) {
+Timestamp now() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
-  const Timestamp now{std::chrono::duration_cast<std::chrono::milliseconds>(since).count()};
-  return styled_line(style, {now, level, subsystem, message, fields});
+  return {std::chrono::duration_cast<std::chrono::milliseconds>(since).count()};
+}
+
+/// nullptr: nobody listens there.
+std::unique_ptr<JournalSocket> connected(bool journal, const std::string& path) {
+  if (!journal || path.empty()) return nullptr;
+  auto socket = std::make_unique<JournalSocket>(path);
+  return socket->is_connected() ? std::move(socket) : nullptr;
 }
 
 }  // namespace
@@ -28,14 +33,31 @@ bool is_journal(int descriptor, const char* journal_stream) {
   return std::to_string(file.st_dev) + ':' + std::to_string(file.st_ino) == journal_stream;
 }
 
-StderrLog::StderrLog(LogLevels levels, std::string_view format, bool journal)
-    : style_{.json = format == "json", .journal = journal},
-      writer_(STDERR_FILENO, waiting_bytes_max, [style = style_](std::uint64_t lines) {
-        return line_of(style, LogLevel::warning, "log",
-                       "lines were dropped here: stderr was not read fast enough",
-                       {{"lines", lines}});
-      }) {
+StderrLog::StderrLog(LogLevels levels, std::string_view format, bool journal,
+                     const std::string& socket)
+    : StderrLog(std::move(levels), LineStyle{.json = format == "json", .journal = journal},
+                connected(journal, socket)) {}
+
+StderrLog::StderrLog(LogLevels levels, LineStyle style, std::unique_ptr<JournalSocket> journal)
+    : style_(style),
+      has_entries_(journal != nullptr),
+      writer_(
+          STDERR_FILENO, waiting_bytes_max,
+          [this](std::uint64_t lines) {
+            return made_of(LogLevel::warning, "log",
+                           "lines were dropped here: the log was not read fast enough",
+                           {{"lines", lines}});
+          },
+          std::move(journal)) {
   set_levels(std::move(levels));
+}
+
+std::string StderrLog::made_of(LogLevel level, std::string_view subsystem, std::string_view message,
+                               std::initializer_list<LogField> fields) const {
+  const LogEvent event{now(), level, subsystem, message, fields};
+  auto line = styled_line(style_, event);
+  if (!has_entries_) return line;
+  return with_entry(journal_entry(event, journal_message(style_.json, event)), line);
 }
 
 void StderrLog::set_levels(LogLevels levels) {
@@ -59,7 +81,7 @@ bool StderrLog::wants(LogLevel level, std::string_view subsystem) const noexcept
 void StderrLog::write(LogLevel level, std::string_view subsystem, std::string_view message,
                       std::initializer_list<LogField> fields) noexcept {
   try {
-    writer_.push(line_of(style_, level, subsystem, message, fields));
+    writer_.push(made_of(level, subsystem, message, fields));
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory for a line, and
     // nobody left to tell.
   }

@@ -1,4 +1,5 @@
-// The log of a process: lines to stderr, which the service manager keeps.
+// The log of a process: lines to stderr, which the service manager keeps, or entries of its
+// journal.
 #pragma once
 
 #include <atomic>
@@ -31,8 +32,10 @@ bool is_journal(int descriptor, const char* journal_stream);
 /// the clock itself. Nobody who logs waits for the reader of stderr: see LineWriter.  [any thread]
 class StderrLog final : public LogSink {
  public:
-  /// `format` is "text" or "json".
-  StderrLog(LogLevels levels, std::string_view format, bool journal = false);
+  /// `format` is "text" or "json". `journal`: it reads stderr. Then events go to `socket`, where
+  /// somebody listens, as entries with fields, and to stderr those that are refused there.
+  StderrLog(LogLevels levels, std::string_view format, bool journal = false,
+            const std::string& socket = {});
 
   bool wants(LogLevel level, std::string_view subsystem) const noexcept override;
   void write(LogLevel level, std::string_view subsystem, std::string_view message,
@@ -44,7 +47,13 @@ class StderrLog final : public LogSink {
   bool idle() const noexcept { return writer_.idle(); }
 
  private:
+  StderrLog(LogLevels levels, LineStyle style, std::unique_ptr<JournalSocket> journal);
+  /// What is pushed for an event.
+  std::string made_of(LogLevel level, std::string_view subsystem, std::string_view message,
+                      std::initializer_list<LogField> fields) const;
+
   const LineStyle style_;
+  const bool has_entries_;  // besides lines
   std::atomic<const LogLevels*> levels_;
   // Whoever reads old levels may do so at any time: they stay. They change by a person's hand.
   std::mutex mutex_;
