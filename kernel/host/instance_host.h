@@ -11,6 +11,8 @@
 
 #include <millrace/plugin.h>
 
+#include "kernel/host/trial.h"
+
 namespace millrace::kernel {
 
 /// What plugins are given.  Outlives them.
@@ -18,6 +20,8 @@ struct HostServices {
   Environment& environment;
   LogSink& log;
   Metrics& metrics;
+  /// What is loaded while the broker runs is tried so first; none: it is not.
+  PluginTrial trial = {};
 };
 
 /// What Host::setting() answers, by name. Shared: every instance keeps it.

@@ -1,10 +1,17 @@
 #include "kernel/host/library.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #define BOOST_DLL_USE_STD_FS
 #include <boost/dll/shared_library.hpp>
@@ -47,15 +54,56 @@ Error no_descriptor(const std::string& path, const std::vector<std::string>& sym
                  "MILLRACE_PLUGIN(...) and is built with millrace_add_plugin())");
 }
 
+/// A file as it is at one moment.
+struct FileStamp {
+  dev_t device = 0;
+  ino_t number = 0;
+  off_t bytes = 0;
+  std::int64_t changed_ns = 0;
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
+std::optional<FileStamp> stamp_of(const std::string& path) {
+  struct stat file{};
+  if (::stat(path.c_str(), &file) != 0) return std::nullopt;
+  constexpr std::int64_t ns_per_s = 1'000'000'000;
+  return FileStamp{file.st_dev, file.st_ino, file.st_size,
+                   file.st_mtim.tv_sec * ns_per_s + file.st_mtim.tv_nsec};
+}
+
+/// The same for the same bytes, within this process.
+std::size_t content_hash(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  return std::hash<std::string_view>()(content);
+}
+
+struct MappedFile {
+  boost::dll::shared_library library;
+  std::optional<FileStamp> stamp;
+  std::size_t content = 0;
+};
+
 /// Libraries by canonical path. Never destroyed, as they are never unmapped.
 struct Mapped {
   std::mutex mutex;
-  std::map<std::string, boost::dll::shared_library> by_path;
+  std::map<std::string, MappedFile> by_path;
 };
 Mapped& mapped() {
   static auto& all = *new Mapped;
   return all;
 }
+
+std::atomic<const char*> being_mapped = nullptr;
+
+/// One at a time: under the mutex of what is mapped.
+class BeingMapped {
+ public:
+  explicit BeingMapped(const std::string& path) { being_mapped = path.c_str(); }
+  ~BeingMapped() { being_mapped = nullptr; }
+  BeingMapped(const BeingMapped&) = delete;
+  BeingMapped& operator=(const BeingMapped&) = delete;
+};
 
 Result<boost::dll::shared_library> map_library(const std::string& path) {
   namespace dll = boost::dll;
@@ -64,10 +112,14 @@ Result<boost::dll::shared_library> map_library(const std::string& path) {
   if (not_resolved) return Error{Errc::io, path + ": " + not_resolved.message()};
   auto& all = mapped();
   const std::scoped_lock lock(all.mutex);
-  if (const auto found = all.by_path.find(key); found != all.by_path.end()) return found->second;
+  if (const auto found = all.by_path.find(key); found != all.by_path.end()) {
+    return found->second.library;
+  }
   try {
-    dll::shared_library library(key, dll::load_mode::rtld_now | dll::load_mode::rtld_local);
-    return all.by_path.emplace(std::move(key), std::move(library)).first->second;
+    MappedFile file{{}, stamp_of(key), content_hash(key)};
+    const BeingMapped now(path);
+    file.library = dll::shared_library(key, dll::load_mode::rtld_now | dll::load_mode::rtld_local);
+    return all.by_path.emplace(std::move(key), std::move(file)).first->second.library;
   } catch (const std::exception& failed) {
     return refused(path, concat("the system's loader refuses it: ", failed.what(),
                                 "; build it against this SDK and link every library it uses"));
@@ -238,6 +290,25 @@ Result<PluginLibrary> load_plugin(const std::string& path, std::string_view kind
   const auto& descriptor = library.get<const MillraceDescriptor>(MILLRACE_DESCRIPTOR_SYMBOL);
   MR_CHECK(check_descriptor(descriptor, path, kind));
   return PluginLibrary{path, &descriptor};
+}
+
+const char* file_being_mapped() noexcept { return being_mapped.load(); }
+
+FileState state_of_file(const std::string& path) {
+  std::error_code not_there;
+  const auto key = std::filesystem::canonical(path, not_there).string();
+  if (not_there) return FileState::not_mapped;
+  auto& all = mapped();
+  const std::scoped_lock lock(all.mutex);
+  const auto found = all.by_path.find(key);
+  if (found == all.by_path.end()) return FileState::not_mapped;
+  auto& [library, stamp, content] = found->second;
+  const auto now = stamp_of(key);
+  if (now == stamp) return FileState::as_mapped;
+  // The same package installed again has the same file.
+  if (content_hash(key) != content) return FileState::changed;
+  stamp = now;
+  return FileState::as_mapped;
 }
 
 }  // namespace millrace::kernel

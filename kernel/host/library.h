@@ -28,6 +28,15 @@ Result<> inspect_plugin(const std::string& path);
 /// [start-up]
 Result<PluginLibrary> load_plugin(const std::string& path, std::string_view kind = {});
 
+/// What has become of the file at `path` since this process mapped it: load_plugin() goes on to
+/// answer with what is mapped.
+enum class FileState { not_mapped, as_mapped, changed };
+FileState state_of_file(const std::string& path);
+
+/// The file that a thread of this process maps at this moment; nullptr: none. Fit for a signal
+/// handler.
+const char* file_being_mapped() noexcept;
+
 /// The checks of load_plugin on a descriptor in memory.
 Result<> check_descriptor(const MillraceDescriptor& descriptor, const std::string& path,
                           std::string_view kind);

@@ -21,13 +21,14 @@ struct Candidate {
 };
 
 std::vector<Candidate> load_all(const std::vector<PluginRequest>& requests,
-                                const PluginFiles& files, ConfigErrors& errors) {
+                                const PluginFiles& files, const LoadLibrary& load,
+                                ConfigErrors& errors) {
   std::vector<Candidate> candidates;
   for (const auto& request : requests) {
     auto& candidate = candidates.emplace_back(Candidate{request, std::nullopt});
     auto path = files.find(request.kind, request.plugin);
     auto library =
-        path ? load_plugin(*path, request.kind) : Result<PluginLibrary>(std::move(path).error());
+        path ? load(*path, request.kind) : Result<PluginLibrary>(std::move(path).error());
     if (library) {
       candidate.library = *std::move(library);
     } else {
@@ -53,12 +54,11 @@ void refuse_shared_ids(const std::vector<Candidate>& candidates, ConfigErrors& e
 
 /// The operators plugins that provide a service. What cannot be loaded counts, so that its request
 /// says why: a broker without a service that lies in its folder would be a surprise.
-std::vector<std::string> services_found(const PluginFiles& files) {
+std::vector<std::string> services_found(const PluginFiles& files, const LoadLibrary& load) {
   std::vector<std::string> found;
   for (auto& name : files.names("operators")) {
     const auto path = files.find("operators", name);
-    const auto library =
-        path ? load_plugin(*path, "operators") : Result<PluginLibrary>(path.error());
+    const auto library = path ? load(*path, "operators") : Result<PluginLibrary>(path.error());
     if (!library || *library->descriptor->provides != '\0') found.push_back(std::move(name));
   }
   return found;
@@ -117,11 +117,12 @@ std::vector<DeclaredPlugin> declared(const std::vector<Candidate>& candidates) {
 /// What the steps of streams need, in the order of `requests`.
 std::vector<std::optional<PluginLibrary>> load_steps(const std::vector<StepRequest>& requests,
                                                      const PluginFiles& files,
+                                                     const LoadLibrary& load,
                                                      ConfigErrors& errors) {
   std::vector<PluginRequest> plugins;
   for (const auto& request : requests) plugins.push_back(request.plugin);
   std::vector<std::optional<PluginLibrary>> libraries;
-  for (auto& [request, library] : load_all(plugins, files, errors)) {
+  for (auto& [request, library] : load_all(plugins, files, load, errors)) {
     libraries.push_back(std::move(library));
   }
   return libraries;
@@ -146,17 +147,18 @@ std::vector<PlannedStream> planned(std::vector<Settings::Stream> streams,
 }  // namespace
 
 std::expected<Plan, ConfigErrors> make_plan(const Config& config, const MillraceOption* defaults,
-                                            const MillraceOption* topics) {
+                                            const MillraceOption* topics, const LoadLibrary& load) {
   const PluginFiles files(config.plugin_folders());
   ConfigErrors errors;
   const auto services =
-      config.chooses_operators() ? std::vector<std::string>() : services_found(files);
-  auto candidates = load_all(config.plugins(files.names("compression"), services), files, errors);
+      config.chooses_operators() ? std::vector<std::string>() : services_found(files, load);
+  auto candidates =
+      load_all(config.plugins(files.names("compression"), services), files, load, errors);
   refuse_shared_ids(candidates, errors);
   candidates = ordered(std::move(candidates), errors);
 
   const auto step_requests = config.stream_steps();
-  auto step_libraries = load_steps(step_requests, files, errors);
+  auto step_libraries = load_steps(step_requests, files, load, errors);
   std::vector<DeclaredStep> steps;
   for (std::size_t at = 0; at < step_requests.size(); ++at) {
     const auto& library = step_libraries[at];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <expected>
+#include <functional>
 #include <vector>
 
 #include "kernel/config/config.h"
@@ -46,10 +47,18 @@ struct Plan {
   std::vector<SettingFact> settings;  ///< every option with its source, by key
 };
 
+/// How a file becomes a library.
+using LoadLibrary =
+    std::function<Result<PluginLibrary>(const std::string& path, std::string_view kind)>;
+inline Result<PluginLibrary> load_as_at_a_start(const std::string& path, std::string_view kind) {
+  return load_plugin(path, kind);
+}
+
 /// All that is wrong in one go: plugins that are missing or refused, services that nobody provides,
 /// two plugins of one id, and every key of the configuration. `defaults` declares `[defaults]`,
 /// `topics` the settings of `[topic.NAME]`.  [start-up]
 std::expected<Plan, ConfigErrors> make_plan(const Config& config, const MillraceOption* defaults,
-                                            const MillraceOption* topics);
+                                            const MillraceOption* topics,
+                                            const LoadLibrary& load = load_as_at_a_start);
 
 }  // namespace millrace::kernel

@@ -57,6 +57,13 @@ std::string misplaced(const std::vector<std::string>& folders, std::string_view 
 
 }  // namespace
 
+std::string kind_meant(std::string_view word) {
+  for (const auto kind : plugin_kinds) {
+    if (concat(word, "s") == kind || word == concat(kind, "s")) return std::string(kind);
+  }
+  return std::string(word);
+}
+
 PluginFiles::PluginFiles(std::vector<std::string> configured) : folders_(std::move(configured)) {
   if (auto beside = folder_beside_program(); !beside.empty()) folders_.push_back(std::move(beside));
   if (!contains(folders_, installed_folder)) folders_.emplace_back(installed_folder);

@@ -13,6 +13,10 @@ namespace millrace::kernel {
 inline constexpr std::string_view plugin_kinds[] = {"compression", "coordination", "storage",
                                                     "operators", "transport"};
 
+/// The kind that somebody means who writes it in the singular or the plural; what is none stays as
+/// it is.
+std::string kind_meant(std::string_view word);
+
 /// [start-up]
 class PluginFiles {
  public:

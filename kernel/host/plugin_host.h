@@ -73,6 +73,7 @@ class PluginHost {
 
   /// What the instances of a kind are, or were, started from.
   std::vector<PlannedPlugin> planned(std::string_view kind) const;
+  const std::vector<PlannedPlugin>& planned() const noexcept { return plugins_; }
 
   /// What instances are told by Host::setting(), for those that others start.
   const std::shared_ptr<const HostSettings>& settings() const noexcept { return settings_; }
