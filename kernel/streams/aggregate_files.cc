@@ -147,7 +147,7 @@ Result<AggregateVersion> start_plugin(const Wanted& wanted, const PluginLibrary&
 Result<AggregateVersion> load_file(FileSystem& files, const std::string& data, const Wanted& wanted,
                                    std::shared_ptr<const HostSettings> settings,
                                    HostServices services) {
-  MR_TRY(const auto copy, load_private_copy(files, wanted.file, data));
+  MR_TRY(const auto copy, load_private_copy(files, wanted.file, data, services.trial));
   auto started = start_plugin(wanted, copy.library, std::move(settings), services);
   if (started) return started;
   forget_private_copy(files, copy);

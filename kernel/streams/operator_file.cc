@@ -49,7 +49,7 @@ Result<> check_is_file(const std::string& path) {
 }  // namespace
 
 Result<PrivateCopy> load_private_copy(FileSystem& files, const std::string& path,
-                                      const std::string& data) {
+                                      const std::string& data, const PluginTrial& trial) {
   MR_CHECK(check_is_file(path));
   const auto inspected = inspect_plugin(path);
   if (!inspected) return Error{Errc::invalid_argument, inspected.error().detail};
@@ -60,7 +60,7 @@ Result<PrivateCopy> load_private_copy(FileSystem& files, const std::string& path
   PrivateCopy copy{{concat(folder, "/", content_id(*content), ".so")}};
   copy.is_new = !files.info(copy.library.path);
   if (copy.is_new) MR_CHECK(replace_file(files, copy.library.path, *content));
-  auto library = load_plugin(copy.library.path, "operators");
+  auto library = load_tried(copy.library.path, "operators", trial);
   if (!library) {
     forget_private_copy(files, copy);
     return about_original({Errc::invalid_argument, library.error().detail}, copy.library.path,

@@ -6,6 +6,7 @@
 #include <millrace/environment.h>
 
 #include "kernel/host/library.h"
+#include "kernel/host/trial.h"
 
 namespace millrace::kernel {
 
@@ -18,9 +19,10 @@ struct PrivateCopy {
 };
 
 /// Errc::invalid_argument names `path` and says why it cannot be: nothing is left behind then.
-/// Shows nothing of what is in the file. May block.  [a worker]
+/// Shows nothing of what is in the file. The copy is tried before it is mapped. May block.
+/// [a worker]
 Result<PrivateCopy> load_private_copy(FileSystem& files, const std::string& path,
-                                      const std::string& data);
+                                      const std::string& data, const PluginTrial& trial);
 /// One that was refused after all.  [a worker]
 void forget_private_copy(FileSystem& files, const PrivateCopy& copy);
 

@@ -36,7 +36,8 @@ struct StreamParts {
   Metrics& metrics;
   PluginFiles files;
   std::shared_ptr<const HostSettings> settings;
-  std::string data;  ///< the data directory: private copies of plugin files are in it
+  std::string data;        ///< the data directory: private copies of plugin files are in it
+  PluginTrial trial = {};  ///< of what is loaded while the broker runs
   /// Held while a stream makes its topics.  [the first data shard]
   std::shared_ptr<Mutex> making_topics = std::make_shared<Mutex>();
   /// Known before streams open.

@@ -27,7 +27,7 @@ Result<> verdict(const std::vector<Error>& wrong) {
 }
 
 HostServices services_of(StreamParts& parts) {
-  return {parts.environment, parts.log, parts.metrics};
+  return {parts.environment, parts.log, parts.metrics, parts.trial};
 }
 
 }  // namespace
@@ -69,17 +69,16 @@ Task<> StreamService::close() {
 
 // Nobody is answered from half of them.
 Task<> StreamService::start_all(StoredStreams stored) {
-  for (auto& planned : configured_) {
-    const auto name = planned.spec.name;
+  for (const auto& planned : configured_) {
+    const auto& name = planned.spec.name;
     auto& runner = streams_[name];
-    runner = std::make_unique<StreamRunner>(parts_, std::move(planned));
+    runner = std::make_unique<StreamRunner>(parts_, planned);
     if (stored.stopped.contains(name)) {
       log_.info("the stream was stopped, and stays so", {{"stream", name}});
     } else {
       runner->start();
     }
   }
-  configured_.clear();
   for (auto& spec : stored.specs) {
     if (const auto found = streams_.find(spec.name); found != streams_.end()) {
       log_.warning(
@@ -176,7 +175,9 @@ Task<PlannedStream> StreamService::plan(StreamSpec spec) {
   for (auto& step : spec.steps) {
     if (!step.file.empty()) step.file = own_copy(step.file, parts_.data);
   }
-  auto work = [spec = std::move(spec), files = parts_.files] { return plan_stream(spec, files); };
+  auto work = [spec = std::move(spec), files = parts_.files, trial = parts_.trial] {
+    return plan_stream(spec, files, trial);
+  };
   auto planning = run_watched(parts_.environment, load_limit, std::move(work));
   MR_CO_TRY(auto planned, co_await std::move(planning));
   planned.declared_in = of_admin;
@@ -362,9 +363,8 @@ Task<> StreamService::replace_here(std::string name, std::string step, std::stri
                            "; steps are ", joined(names))};
   }
   const auto step_at = static_cast<std::size_t>(found - steps.begin());
-  auto work = [file, data = parts_.data, &files = parts_.environment.files()] {
-    return load_private_copy(files, file, data);
-  };
+  auto work = [file, data = parts_.data, &files = parts_.environment.files(),
+               trial = parts_.trial] { return load_private_copy(files, file, data, trial); };
   auto loading = run_watched(parts_.environment, load_limit, std::move(work));
   MR_CO_TRY(auto copy, co_await std::move(loading));
   const auto path = copy.library.path;

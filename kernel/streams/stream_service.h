@@ -8,6 +8,7 @@
 
 #include <millrace/streams.h>
 
+#include "kernel/streams/stream_changes.h"
 #include "kernel/streams/stream_parts.h"
 #include "kernel/streams/stream_runner.h"
 #include "kernel/streams/stream_store.h"
@@ -32,6 +33,10 @@ class StreamService final : public Streams {
   Task<> open();
   /// Every stream commits what it has begun.  [control thread]
   Task<> close();
+  /// The configuration has been read again and declares `wanted`: what differs is tried, and then
+  /// started, changed, replaced or ended, as by a restart. An error: one of them is wrong, and
+  /// nothing was changed.  [control thread]
+  Task<std::vector<StreamChange>> reconfigure(std::vector<PlannedStream> wanted);
   /// As replace(), which is this and then remember().
   Task<> replace_unremembered(std::string name, std::string step, std::string file);
   /// The operators that it has now are those of every start, of all brokers.
@@ -65,6 +70,11 @@ class StreamService final : public Streams {
   Task<> start_here(std::string name, bool skip);
   Task<> replace_here(std::string name, std::string step, std::string file);
   Task<> remember_here(std::string name);
+  Task<std::vector<StreamChange>> reconfigure_here(std::vector<PlannedStream> wanted);
+  Task<> try_changes(const std::vector<StreamChange>& changes,
+                     const std::vector<PlannedStream>& wanted);
+  Task<> make_change(const StreamChange& change, const PlannedStream* planned,
+                     const StoredStreams& stored);
   Task<> put_in_place(StreamRunner& runner, std::size_t step_at, PluginLibrary library);
   Result<StreamRunner*> find(const std::string& name);
   Result<StreamRunner*> find_own(const std::string& name, std::string_view what);
@@ -76,8 +86,8 @@ class StreamService final : public Streams {
   Shard& home() noexcept { return *parts_.environment.shards().front(); }
 
   StreamParts parts_;
-  std::vector<PlannedStream> configured_;
-  StreamStore store_;  // [control thread]
+  std::vector<PlannedStream> configured_;  // as they run
+  StreamStore store_;                      // [control thread]
   Log log_;
   Mutex changes_;  // one at a time
   bool open_ = false;

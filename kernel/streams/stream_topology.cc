@@ -67,7 +67,8 @@ Result<Options> step_options(const StreamStep& step, const PluginLibrary& librar
   return checked_options(step.options, library, concat("step ", step.name));
 }
 
-Result<PlannedStream> plan_stream(StreamSpec spec, const PluginFiles& files) {
+Result<PlannedStream> plan_stream(StreamSpec spec, const PluginFiles& files,
+                                  const PluginTrial& trial) {
   std::vector<std::string> wrong;
   for (const auto& fault : check_stream(spec)) {
     const auto where = fault.step_at ? concat("steps[", *fault.step_at, "].") : std::string();
@@ -78,8 +79,8 @@ Result<PlannedStream> plan_stream(StreamSpec spec, const PluginFiles& files) {
   for (const auto& step : planned.spec.steps) {
     auto path =
         step.file.empty() ? files.find("operators", step.plugin) : Result<std::string>(step.file);
-    auto library =
-        path ? load_plugin(*path, "operators") : Result<PluginLibrary>(std::move(path).error());
+    auto library = path ? load_tried(*path, "operators", trial)
+                        : Result<PluginLibrary>(std::move(path).error());
     if (!library) {
       return Error{Errc::invalid_argument,
                    concat("step ", step.name, ": ", library.error().detail)};

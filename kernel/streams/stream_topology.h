@@ -14,12 +14,14 @@
 #include "kernel/host/library.h"
 #include "kernel/host/plan.h"
 #include "kernel/host/plugin_files.h"
+#include "kernel/host/trial.h"
 
 namespace millrace::kernel {
 
 /// Checks the declaration and finds its operators. The error names the member and the step. Maps
-/// libraries, so it may block.  [a worker; start-up]
-Result<PlannedStream> plan_stream(StreamSpec spec, const PluginFiles& files);
+/// libraries, behind a trial of those that are new, so it may block.  [a worker; start-up]
+Result<PlannedStream> plan_stream(StreamSpec spec, const PluginFiles& files,
+                                  const PluginTrial& trial = {});
 
 /// What is `given` as `library` declares it, with its defaults. `who` it is for is named in errors.
 Result<Options> checked_options(const std::map<std::string, OptionValue, std::less<>>& given,
