@@ -76,8 +76,9 @@ void add_aggregate_verb(CLI::App& app, Context& context, Action& action) {
   verb->add_option("--admin", chosen->admin, "where the broker's transport http listens")
       ->type_name("HOST:PORT")
       ->capture_default_str();
-  const auto does = [&context, &action, chosen](CLI::App* sub, auto body) {
-    sub->callback([&context, &action, chosen, body] {
+  const auto does = [&app, verb, &context, &action, chosen](CLI::App* sub, auto body) {
+    sub->callback([&app, verb, &context, &action, chosen, body] {
+      require_admin(app, *verb);
       action = [&context, chosen, body] {
         return run([&](Environment& environment) { return body(environment, context, *chosen); });
       };

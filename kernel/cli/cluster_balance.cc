@@ -319,7 +319,13 @@ Task<> drain(Environment& environment, const Context& context, DrainArguments ar
     if (told != share.replicas) print_drained(context, arguments.id, share, stuck);
     told = share.replicas;
     if (arguments.cancel || share.replicas == 0) co_return {};
-    if (auto why = obstacle(view, arguments.id, stuck)) {
+    auto why = obstacle(view, arguments.id, stuck);
+    if (!why && !arguments.wait && context.output != OutputFormat::json) {
+      std::cout << "the cluster moves them by itself: millrace cluster status tells how far it is, "
+                   "millrace cluster drain "
+                << arguments.id << " --wait returns when the broker is empty\n";
+    }
+    if (why) {
       const bool stays = stuck == 0 || stuck_looks >= looks_until_stuck;
       if (arguments.wait && stays) co_return *std::move(why);
       if (!arguments.wait) std::cerr << "millrace: " << why->detail << '\n';

@@ -94,4 +94,12 @@ std::string not_empty(const std::string& value) {
   return value.empty() ? "an empty value is no name; give one" : "";
 }
 
+void require_admin(const CLI::App& program, const CLI::App& verb) {
+  if (program.count("--bootstrap") == 0 || verb.count("--admin") > 0) return;
+  throw CLI::ValidationError(
+      "--bootstrap", concat("millrace ", verb.get_name(),
+                            " asks the admin API, which has an address of its own: name it with "
+                            "--admin HOST:PORT, as listen of the broker's [transport.http] says"));
+}
+
 }  // namespace millrace::kernel::cli

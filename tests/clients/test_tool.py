@@ -223,6 +223,8 @@ def test_plugins_are_listed_shown_and_checked(tmp_path):
         (["config", "alter", "--group", "", "--set", "a=b"], ["--group: an empty value is no name"]),
         (["config", "describe", "--broker", ""], ["--broker: an empty value is no name"]),
         (["aggregate", "replace", "ledger", ""], ["PLUGIN_FILE: an empty value is no name"]),
+        (["-b", "other:9092", "stream", "list"], ["millrace stream asks the admin API", "--admin HOST:PORT"]),
+        (["-b", "other:9092", "aggregate", "list"], ["millrace aggregate asks the admin API"]),
         (["x" * 30_000], ["millrace: unknown verb xxx", "xxx... (30000 bytes)"]),
         (["topic", "create", "x", "--partitions", "9" * 30_000], ['found "999', '999... (30000 bytes)"']),
     ],
