@@ -1,0 +1,102 @@
+"""`millrace bench`: what it counts is what was sent and read, and no topic is left behind."""
+
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import PARTITIONS
+from harness.broker import PREFIX, free_port
+from harness.tool import Tool, run
+
+WAIT_SECONDS_MAX = 60
+
+
+@pytest.fixture
+def tool(broker) -> Tool:
+    return Tool(broker.address)
+
+
+def made_topics(tool: Tool) -> list[str]:
+    (answer,) = tool.json_lines("topic", "list")
+    return [one["topic"] for one in answer["topics"] if one["topic"].startswith("millrace-bench-")]
+
+
+def bench(tool: Tool, *words: object) -> dict:
+    (result,) = tool.json_lines("bench", *words)
+    times = result["latency_us"]
+    assert 0 < times["p50"] <= times["p99"] <= times["p99_9"] <= times["max"] * 1.01
+    assert result["messages_per_second"] > 0 and result["bytes_per_second"] > 0
+    assert result["latency_of"] and not result["interrupted"]
+    return result
+
+
+@pytest.mark.parametrize("codec", ["none", "lz4"])
+def test_what_was_sent_is_there(tool, codec):
+    topic = f"bench-sent-{codec}"
+    tool.text("topic", "create", topic, "--partitions", PARTITIONS)
+    sent = bench(
+        *(tool, "produce", "--topic", topic, "--messages", 5000, "--size", 100),
+        *("--codec", codec, "--connections", 2),
+    )
+    assert (sent["messages"], sent["bytes"]) == (5000, 500_000)
+    assert sent["topic"] == topic and sent["partitions"] == PARTITIONS
+    read = bench(tool, "consume", "--topic", topic, "--connections", 2)
+    assert (read["messages"], read["bytes"]) == (5000, 500_000)
+
+
+def test_a_topic_that_was_made_is_removed(tool):
+    assert bench(tool, "produce", "--messages", 1000, "--size", 50)["topic_made"]
+    assert bench(tool, "consume", "--messages", 1000, "--size", 50)["messages"] == 1000
+    assert made_topics(tool) == []
+
+
+def test_a_rate_is_kept(tool):
+    result = bench(tool, "produce", "--rate", 400, "--messages", 200, "--acks", "1")
+    assert result["messages"] == 200
+    # The last one is due after 199/400 s.
+    assert result["microseconds"] >= 199 / 400 * 1e6
+    assert "due" in result["latency_of"]
+
+
+def test_what_is_sent_at_a_rate_is_read(tool):
+    result = bench(tool, "end-to-end", "--rate", 500, "--messages", 200, "--partitions", 2)
+    assert (result["messages"], result["unread"]) == (200, 0)
+    text = tool.text("bench", "end-to-end", "--rate", 500, "--messages", 50)
+    assert "p99.9" in text and "of a core" in text
+    assert made_topics(tool) == []
+
+
+def test_time_ends_it(tool):
+    started = time.monotonic()
+    result = bench(tool, "produce", "--seconds", 1)
+    assert 0.9e6 < result["microseconds"]
+    assert time.monotonic() - started < WAIT_SECONDS_MAX
+
+
+def test_ctrl_c_leaves_no_topic(broker, tool):
+    running = subprocess.Popen(
+        [PREFIX / "bin" / "millrace", "-b", broker.address, "bench", "produce", "--seconds", "300"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + WAIT_SECONDS_MAX
+    while not made_topics(tool):
+        assert time.monotonic() < deadline and running.poll() is None
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=WAIT_SECONDS_MAX)
+    assert running.returncode == -signal.SIGINT
+    assert made_topics(tool) == []
+
+
+def test_what_cannot_be_measured_is_told(tool):
+    port = free_port()
+    nobody = run("--bootstrap", f"127.0.0.1:{port}", "bench", "produce")
+    assert nobody.code == 69 and str(port) in nobody.errors
+    tool.text("topic", "create", "bench-empty", "--partitions", 1)
+    empty = run("--bootstrap", tool.address, "bench", "consume", "--topic", "bench-empty")
+    assert empty.code == 1 and "empty" in empty.errors
+    for words in (["--codec", "brotli"], ["--acks", "0"], ["--size", "0"], ["--rate", "fast"]):
+        wrong = run("--bootstrap", tool.address, "bench", "produce", *words)
+        assert wrong.code == 64 and words[0] in wrong.errors
