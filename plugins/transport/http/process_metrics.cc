@@ -72,7 +72,15 @@ std::optional<double> sum(std::optional<double> a, std::optional<double> b) {
   return a && b ? std::optional(*a + *b) : std::nullopt;
 }
 
+std::optional<double> start_time(std::string_view stat, std::string_view system) {
+  return sum(number_after(system, "btime"), times(stat_field(stat, 22), 1 / ticks_per_second));
+}
+
 }  // namespace
+
+std::optional<double> process_start_time(FileSystem& files) {
+  return start_time(read_proc(files, "/proc/self/stat"), read_proc(files, "/proc/stat"));
+}
 
 std::vector<MetricFamily> process_metrics(FileSystem& files) {
   const auto stat = read_proc(files, "/proc/self/stat");
@@ -93,10 +101,8 @@ std::vector<MetricFamily> process_metrics(FileSystem& files) {
   }
   families.add("process_resident_memory_bytes", "Resident memory", MetricType::gauge,
                times(number_after(status, "VmRSS:"), 1024));
-  families.add(
-      "process_start_time_seconds", "When the process began, in seconds since 1970",
-      MetricType::gauge,
-      sum(number_after(system, "btime"), times(stat_field(stat, 22), 1 / ticks_per_second)));
+  families.add("process_start_time_seconds", "When the process began, in seconds since 1970",
+               MetricType::gauge, start_time(stat, system));
   families.add("process_threads", "Threads", MetricType::gauge, stat_field(stat, 20));
   families.add("process_virtual_memory_bytes", "Virtual memory", MetricType::gauge,
                times(number_after(status, "VmSize:"), 1024));

@@ -1,5 +1,6 @@
 // /admin/aggregates: listed; replaced by another version; what is said to one as text, and what it
 // answers.
+#include <optional>
 #include <utility>
 
 #include <boost/json/array.hpp>
@@ -21,6 +22,27 @@ namespace json = boost::json;
 
 HttpResponse no_aggregates() {
   return error_response(404, "not_loaded", "this broker runs no aggregates");
+}
+
+/// Whose clients of the protocol are told that nobody coordinates it, and to ask again.
+Task<std::optional<HttpResponse>> not_there(Broker& broker, std::string_view name) {
+  auto* aggregates = broker.service<AggregateAdmin>();
+  if (aggregates == nullptr) co_return std::optional<HttpResponse>();
+  auto asking = aggregates->list();
+  MR_CO_TRY(const auto facts, co_await std::move(asking));
+  std::string known;
+  for (const auto& fact : facts) {
+    if (fact.name == name) co_return std::optional<HttpResponse>();
+    known += (known.empty() ? "" : ", ") + fact.name;
+  }
+  co_return error_response(404, "not_found",
+                           "there is no aggregate " + std::string(name) + "; there are " +
+                               (known.empty() ? std::string("none") : known));
+}
+
+/// Answers that could be of an aggregate that does not exist.
+bool may_be_nobody(const AggregateAnswer& answer) {
+  return answer.error == ErrorCode::coordinator_not_available;
 }
 
 Result<std::unique_ptr<BytesMessage>> read_command(std::string_view body) {
@@ -123,6 +145,11 @@ Task<HttpResponse> handle_command(Exchange& exchange) {
   const auto& key = exchange.arguments[1];
   auto call = aggregates->command(name, key, *std::move(command));
   MR_CO_TRY(const auto answer, co_await call.done);
+  if (may_be_nobody(answer)) {
+    auto looking = not_there(exchange.services.broker, name);
+    MR_CO_TRY(auto nobody, co_await std::move(looking));
+    if (nobody) co_return *std::move(nobody);
+  }
   co_return shown(answer);
 }
 
@@ -133,6 +160,11 @@ Task<HttpResponse> handle_query(Exchange& exchange) {
   auto asking =
       aggregates->query(exchange.arguments[0], exchange.arguments[1], std::move(question));
   MR_CO_TRY(const auto answer, co_await std::move(asking));
+  if (may_be_nobody(answer)) {
+    auto looking = not_there(exchange.services.broker, exchange.arguments[0]);
+    MR_CO_TRY(auto nobody, co_await std::move(looking));
+    if (nobody) co_return *std::move(nobody);
+  }
   co_return shown(answer);
 }
 

@@ -1,12 +1,17 @@
 // /admin/brokers, and what this broker is as a program: /admin/plugins, /admin/config,
 // /admin/log-level.
+#include <array>
+#include <ctime>
 #include <optional>
 #include <utility>
 
 #include <boost/json/array.hpp>
 
+#include <millrace/streams.h>
+
 #include "../json.h"
 #include "../members.h"
+#include "../process_metrics.h"
 #include "handlers.h"
 
 namespace millrace::http_transport {
@@ -60,6 +65,34 @@ Result<LevelChange> read_level(const std::string& body) {
                "level: expected trace, debug, info, warning, error or null"};
 }
 
+/// Where the configuration has, or would have, what the plugin is set by.
+std::string table_of(const PluginFact& plugin) {
+  const bool one_of_its_kind = plugin.kind == "storage" || plugin.kind == "coordination";
+  return one_of_its_kind ? plugin.kind : plugin.kind + '.' + plugin.instance;
+}
+
+json::value since_json(std::optional<double> seconds) {
+  if (!seconds) return nullptr;
+  const auto time = static_cast<std::time_t>(*seconds);
+  std::tm parts{};
+  gmtime_r(&time, &parts);
+  std::array<char, 32> text;
+  const auto written = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return json::string(text.data(), written);
+}
+
+void add_steps(const StreamFact& stream, json::array& steps) {
+  for (const auto& step : stream.steps) {
+    steps.push_back(json::object{{"stream", stream.spec.name},
+                                 {"step", step.name},
+                                 {"state", stream.state},
+                                 {"id", step.id},
+                                 {"version", step.version},
+                                 {"path", step.path},
+                                 {"table", "stream." + stream.spec.name}});
+  }
+}
+
 }  // namespace
 
 Task<HttpResponse> handle_brokers(Exchange& exchange) {
@@ -80,15 +113,30 @@ Task<HttpResponse> handle_brokers(Exchange& exchange) {
 Task<HttpResponse> handle_plugins(Exchange& exchange) {
   const auto* operations = exchange.services.operations;
   if (operations == nullptr) co_return no_operations();
+  auto* streams = exchange.services.broker.service<Streams>();
+  std::vector<StreamFact> running;
+  if (streams != nullptr) {
+    auto asking = streams->list();
+    MR_CO_TRY(running, co_await std::move(asking));
+  }
+  auto& environment = exchange.services.environment;
+  auto reading = on_worker(environment.workers(), [&files = environment.files()] {
+    return Result<std::optional<double>>(process_start_time(files));
+  });
+  MR_CO_TRY(const auto started, co_await std::move(reading));
   json::array plugins;
   for (const auto& plugin : operations->plugins()) {
     plugins.push_back(json::object{{"kind", plugin.kind},
                                    {"instance", plugin.instance},
                                    {"id", plugin.id},
                                    {"version", plugin.version},
-                                   {"path", plugin.path}});
+                                   {"path", plugin.path},
+                                   {"table", table_of(plugin)},
+                                   {"since", since_json(started)}});
   }
-  co_return json_response({{"plugins", std::move(plugins)}});
+  json::array steps;
+  for (const auto& stream : running) add_steps(stream, steps);
+  co_return json_response({{"plugins", std::move(plugins)}, {"steps", std::move(steps)}});
 }
 
 Task<HttpResponse> handle_config(Exchange& exchange) {

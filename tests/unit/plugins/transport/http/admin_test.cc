@@ -169,9 +169,10 @@ TEST_F(AdminTest, TellsPluginsAndSettings) {
   broker.operations.loaded = {{"storage", "memory", "org.x.memory", "1.0", "/x/memory.so"}};
   broker.operations.set = {{"broker.id", "1", "default"},
                            {"transport.x.password", "", "m.toml:1:1", true}};
-  EXPECT_EQ(result("GET", "/admin/plugins"),
-            R"(200 {"plugins":[{"kind":"storage","instance":"memory","id":"org.x.memory",)"
-            R"("version":"1.0","path":"/x/memory.so"}]})");
+  EXPECT_EQ(
+      result("GET", "/admin/plugins"),
+      R"(200 {"plugins":[{"kind":"storage","instance":"memory","id":"org.x.memory",)"
+      R"("version":"1.0","path":"/x/memory.so","table":"storage","since":null}],"steps":[]})");
   EXPECT_EQ(result("GET", "/admin/config"),
             R"(200 {"settings":{"broker.id":{"value":"1","source":"default"},)"
             R"("transport.x.password":{"value":null,"source":"m.toml:1:1","sensitive":true}}})");

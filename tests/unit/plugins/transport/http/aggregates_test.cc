@@ -49,6 +49,18 @@ TEST_F(AggregatesTest, ARefusalHasItsNameAndItsReason) {
   EXPECT_THAT(result("GET", "/admin/aggregates/accounts/alice"), StartsWith("503 "));
 }
 
+TEST_F(AggregatesTest, OneThatIsNotThereIsNotFoundAndOneThatIsNotReadyIsToBeAskedAgain) {
+  broker.aggregates.error = ErrorCode::coordinator_not_available;
+  EXPECT_EQ(
+      result("GET", "/admin/aggregates/nope/k"),
+      R"(404 {"error":"not_found","message":"there is no aggregate nope; there are accounts"})");
+  EXPECT_THAT(result("POST", "/admin/aggregates/nope/k", R"({"command":"look"})"),
+              StartsWith("404 "));
+  EXPECT_THAT(result("GET", "/admin/aggregates/accounts/k"), StartsWith("503 "));
+  EXPECT_THAT(result("POST", "/admin/aggregates/accounts/k", R"({"command":"look"})"),
+              StartsWith("503 "));
+}
+
 TEST_F(AggregatesTest, WhatIsNoTextIsNotShown) {
   broker.aggregates.own_types = true;
   EXPECT_THAT(result("GET", "/admin/aggregates/groups/x"), StartsWith(R"(409 {"error":"no_text")"));
