@@ -85,6 +85,7 @@ endfunction()
 cmake_path(GET html PARENT_PATH folder)
 file(MAKE_DIRECTORY "${folder}")
 string(REGEX REPLACE "(\\]\\([a-z_.-]+)\\.md([)#])" "\\1.html\\2" linked "# ${title}\n\n${body}")
+string(REPLACE ";" "\\;" title "${title}") # else a list
 lowdown(html "${linked}" "${html}" -M "title=${title}" -M css=millrace.css --parse-no-metadata)
 
 # The man page.
@@ -98,10 +99,12 @@ string(TOUPPER "${name}" heading)
 lowdown(man "## NAME\n\n${name} - ${summary}\n\n${body}" "${page}" -M "title=${heading}" -M "section=${section}"
   -M "source=Millrace ${version}" -M "volume=Millrace" -M "date=${date}" -M shiftheadinglevelby=-1
   --parse-no-metadata --nroff-nolinks)
-# What is typed stands out on a terminal too; the last column of a table takes what the others leave.
+# What is typed stands out on a terminal too; lines are ragged; the last column of a table takes what the others leave.
 file(READ "${page}" roff)
 string(REPLACE "\\fC" "\\fB" roff "${roff}")
 string(REGEX REPLACE "(\n\\.S[HS]\n[^\n]+\n)\\.LP\n" "\\1" roff "${roff}")
+string(REGEX REPLACE "^([^\n]*\n\\.TH [^\n]*\n)" "\\1.if n .ad l\n" roff "${roff}")
+string(REPLACE "T{\n" "T{\n.ad l\n" roff "${roff}")
 string(REPLACE "tab(|) expand allbox;" "tab(|) allbox;" roff "${roff}")
 string(REGEX REPLACE "(\nlb[ lcrb]*)\n([lcr ]+)\\.\n" "\\1x\n\\2x.\n" roff "${roff}")
 file(WRITE "${page}" "${roff}")
