@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <optional>
 #include <vector>
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+
+#include <millrace/utf8.h>
 
 #include "kernel/config/text.h"
 
@@ -18,8 +21,12 @@ constexpr std::size_t receive_bytes = 64UL << 10;
 constexpr std::size_t answer_bytes_max = 64UL << 20;
 
 Error malformed(const std::string& address) {
-  return {Errc::corrupt, address + " does not answer as the admin API does: is it transport http?"};
+  return {Errc::corrupt,
+          shown(address) + " does not answer as the admin API does: is it transport http?"};
 }
+
+// A stream's operator may take its time to be replaced.
+constexpr Duration answer_within = std::chrono::seconds(60);
 
 constexpr std::string_view head_end = "\r\n\r\n";
 
@@ -47,6 +54,22 @@ Task<std::string> receive_all(Stream& stream) {
     if (whole && answer.size() >= *whole) break;
   }
   co_return std::move(answer);
+}
+
+Task<std::string> exchange(Network& network, Address where, std::string request) {
+  MR_CO_TRY(auto stream, co_await network.connect(std::move(where)));
+  MR_CO_CHECK(co_await stream->send(Payload(Buffer::copy_of(request))));
+  co_return co_await receive_all(*stream);
+}
+
+Error no_answer(const std::string& address, const Error& why) {
+  const bool late = why.code == Errc::timed_out;
+  return {why.code,
+          concat("no admin API of a broker at ", shown(address), ": ",
+                 late ? concat("no answer for ", answer_within / std::chrono::seconds(1), " s")
+                      : why.detail,
+                 "; does the broker run with transport http, and does that listen there? "
+                 "Another one is named with --admin HOST:PORT")};
 }
 
 Errc code_of(unsigned status) {
@@ -114,14 +137,17 @@ std::string path_segment(std::string_view text) {
 
 Task<boost::json::object> ask_admin(Network& network, std::string address, std::string method,
                                     std::string path, std::string body) {
-  MR_CO_TRY(auto where, parse_address(address));
-  MR_CO_TRY(auto stream, co_await network.connect(std::move(where)));
+  auto where = parse_address(address);
+  if (!where) co_return Error{Errc::invalid_argument, "--admin: " + where.error().detail};
   auto request = method + ' ' + path + " HTTP/1.1\r\nHost: " + address +
                  "\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
   if (!body.empty()) request += "Content-Type: application/json\r\n";
   request += "\r\n" + body;
-  MR_CO_CHECK(co_await stream->send(Payload(Buffer::copy_of(request))));
-  MR_CO_TRY(const auto answer, co_await receive_all(*stream));
+  auto asking =
+      with_deadline(exchange(network, *std::move(where), std::move(request)), answer_within);
+  const auto answered = co_await std::move(asking);
+  if (!answered) co_return no_answer(address, answered.error());
+  const auto& answer = *answered;
 
   constexpr std::string_view protocol = "HTTP/1.1 ";
   const auto body_at = answer.find(head_end);

@@ -84,7 +84,9 @@ void add_aggregate_verb(CLI::App& app, Context& context, Action& action) {
       };
     });
   };
-  does(verb->add_subcommand("list", "list what runs, from which file"), &list);
+  auto* listing = verb->add_subcommand("list", "list what runs, from which file");
+  add_examples(*listing, {"millrace aggregate list"});
+  does(listing, &list);
   auto* replacing = verb->add_subcommand(
       "replace",
       "let an aggregate go on as another version of its plugin, with the state of its log, at "
@@ -93,6 +95,7 @@ void add_aggregate_verb(CLI::App& app, Context& context, Action& action) {
   replacing->add_option("PLUGIN_FILE", chosen->file, "on each broker's machine")
       ->required()
       ->check(not_empty);
+  add_examples(*replacing, {"millrace aggregate replace ledger /opt/ledger/2/ledger.so"});
   does(replacing, &replace);
 }
 

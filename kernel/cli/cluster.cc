@@ -7,6 +7,7 @@
 #include "kernel/cli/cluster_client.h"
 #include "kernel/cli/cluster_verbs.h"
 #include "kernel/cli/context.h"
+#include "kernel/cli/usage.h"
 
 namespace millrace::kernel::cli {
 
@@ -48,7 +49,9 @@ void add_cluster_verb(CLI::App& app, Context& context, Action& action) {
   auto* verb =
       app.add_subcommand("cluster", "show the brokers of the cluster, and move what they have");
   verb->require_subcommand(1);
-  verb->add_subcommand("describe", "show brokers and controller")->callback([&context, &action] {
+  auto* describing = verb->add_subcommand("describe", "show brokers and controller");
+  add_examples(*describing, {"millrace cluster describe"});
+  describing->callback([&context, &action] {
     action = [&context] {
       return run([&](Environment& environment) { return describe(environment, context); });
     };

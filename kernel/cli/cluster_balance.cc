@@ -16,6 +16,7 @@
 #include "kernel/cli/cluster_verbs.h"
 #include "kernel/cli/cluster_view.h"
 #include "kernel/cli/output.h"
+#include "kernel/cli/usage.h"
 
 namespace millrace::kernel::cli {
 
@@ -35,6 +36,11 @@ const char* state_text(const BrokerShare& share) {
   if (!share.lives) return share.drained ? "down, drained" : "down";
   if (!share.drained) return "up";
   return share.replicas == 0 ? "empty" : "draining";
+}
+
+Tone tone_of(const BrokerShare& share) {
+  if (!share.lives) return Tone::bad;
+  return share.drained ? Tone::warning : Tone::plain;
 }
 
 std::size_t copying(const BalancePlan& plan) {
@@ -124,11 +130,15 @@ Task<> status(Environment& environment, const Context& context) {
   for (const auto& [id, share] : shares) {
     const auto address = view.addresses.find(id);
     const auto broker = view.state.brokers.find(id);
-    table.add(
-        {std::to_string(id), address == view.addresses.end() ? "-" : to_string(address->second),
-         broker == view.state.brokers.end() ? "" : broker->second.rack, state_text(share),
-         std::to_string(share.replicas), std::to_string(share.leads), std::to_string(share.coming),
-         std::to_string(share.going), id == view.state.controller_id ? "controller" : ""});
+    table.add({std::to_string(id),
+               address == view.addresses.end() ? "-" : to_string(address->second),
+               broker == view.state.brokers.end() ? "" : broker->second.rack,
+               {state_text(share), tone_of(share)},
+               std::to_string(share.replicas),
+               std::to_string(share.leads),
+               std::to_string(share.coming),
+               std::to_string(share.going),
+               id == view.state.controller_id ? "controller" : ""});
   }
   table.print();
   std::cout << "\npartitions " << health.partitions << ", under-replicated "
@@ -143,7 +153,7 @@ Task<> status(Environment& environment, const Context& context) {
 Error not_in_effect(std::string_view setting) {
   return {Errc::timed_out, std::string(setting) +
                                " is set for all brokers, but the controller goes by another value: "
-                               "see millrace config describe"};
+                               "see millrace config get"};
 }
 
 struct BalanceArguments {
@@ -338,12 +348,13 @@ Task<> drain(Environment& environment, const Context& context, DrainArguments ar
 }  // namespace
 
 void add_status_verb(CLI::App& cluster, Context& context, Action& action) {
-  cluster.add_subcommand("status", "show who has what, and what moves")
-      ->callback([&context, &action] {
-        action = [&context] {
-          return run([&](Environment& environment) { return status(environment, context); });
-        };
-      });
+  auto* verb = cluster.add_subcommand("status", "show who has what, and what moves");
+  add_examples(*verb, {"millrace cluster status", "millrace -b broker-2:9092 cluster status"});
+  verb->callback([&context, &action] {
+    action = [&context] {
+      return run([&](Environment& environment) { return status(environment, context); });
+    };
+  });
 }
 
 void add_balance_verb(CLI::App& cluster, Context& context, Action& action) {
@@ -352,6 +363,7 @@ void add_balance_verb(CLI::App& cluster, Context& context, Action& action) {
   const auto wanted = std::make_shared<BalanceArguments>();
   auto* pause = verb->add_flag("--pause", wanted->pause, "what moves now is the last that moves");
   verb->add_flag("--resume", wanted->resume, "go on")->excludes(pause);
+  add_examples(*verb, {"millrace cluster balance", "millrace cluster balance --pause"});
   verb->callback([&context, &action, wanted] {
     action = [&context, wanted] {
       return run([&](Environment& environment) { return balance(environment, context, *wanted); });
@@ -368,6 +380,7 @@ void add_drain_verb(CLI::App& cluster, Context& context, Action& action) {
       ->check(broker_number);
   verb->add_flag("--cancel", wanted->cancel, "it keeps what it has, and gets its share again");
   verb->add_flag("--wait", wanted->wait, "until it is empty; fails where it cannot be");
+  add_examples(*verb, {"millrace cluster drain 3 --wait", "millrace cluster drain 3 --cancel"});
   verb->callback([&context, &action, wanted] {
     action = [&context, wanted] {
       return run([&](Environment& environment) { return drain(environment, context, *wanted); });

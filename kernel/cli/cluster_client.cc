@@ -6,6 +6,7 @@
 #include <millrace/utf8.h>
 
 #include "kernel/cli/output.h"
+#include "kernel/config/text.h"
 
 namespace millrace::kernel::cli {
 
@@ -29,6 +30,42 @@ TopicInfo info_of(const kafka::MetadataResponse::Topic& topic) {
   return info;
 }
 
+// Longer than what a broker may take for what it is asked for (30 s).
+constexpr Duration answer_within = std::chrono::seconds(40);
+constexpr Duration connect_within = std::chrono::seconds(10);
+
+std::string_view what_to_try(Errc code) {
+  switch (code) {
+    case Errc::timed_out: return "does it hang, or is a firewall between?";
+    case Errc::closed:
+    case Errc::corrupt: return "is that the Kafka port of a broker, and without TLS?";
+    default: return "is it running, and does it listen there?";
+  }
+}
+
+/// Who answers nothing is named, with how long it was tried and what may be the matter.
+Task<std::unique_ptr<kafka::Client>> reach(Network& network, Address address, std::string who) {
+  auto& shard = co_await this_shard();
+  const auto began = shard.now();
+  auto where = to_string(address);
+  auto connecting = with_deadline(
+      kafka::Client::connect(network, std::move(address), {.answer_within = answer_within}),
+      connect_within);
+  auto client = co_await std::move(connecting);
+  if (client) co_return std::move(client);
+  const auto code = client.error().code;
+  const auto took =
+      std::chrono::duration_cast<std::chrono::milliseconds>(shard.now() - began).count();
+  const auto limit = connect_within / std::chrono::seconds(1);
+  const auto why = code == Errc::timed_out
+                       ? "no answer for " + std::to_string(limit) + " s"
+                       : client.error().detail + ", after " + std::to_string(took) + " ms";
+  // What speaks another protocol is no broker's answer to be looked into.
+  co_return Error{
+      code == Errc::corrupt ? Errc::closed : code,
+      "no " + who + " at " + shown(where) + ": " + why + "; " + std::string(what_to_try(code))};
+}
+
 }  // namespace
 
 Error error_of(ErrorCode code, std::string_view what) {
@@ -48,13 +85,30 @@ Error error_of(ErrorCode code, std::string_view what) {
 
 Task<std::unique_ptr<ClusterClient>> ClusterClient::connect(Network& network,
                                                             std::string bootstrap) {
-  MR_CO_TRY(auto address, parse_address(bootstrap));
-  auto client = co_await kafka::Client::connect(network, std::move(address), {});
-  if (!client) {
-    co_return Error{client.error().code,
-                    "no broker at " + shown(bootstrap) + ": " + client.error().detail};
+  // Several with commas between them, as Kafka's tools take them: the first that answers.
+  std::vector<Address> addresses;
+  for (std::string_view left = bootstrap;;) {
+    const auto comma = left.find(',');
+    auto address = parse_address(left.substr(0, comma));
+    if (!address) {
+      co_return Error{Errc::invalid_argument, "--bootstrap: " + address.error().detail};
+    }
+    addresses.push_back(*std::move(address));
+    if (comma == std::string_view::npos) break;
+    left.remove_prefix(comma + 1);
   }
-  co_return std::unique_ptr<ClusterClient>(new ClusterClient(network, *std::move(client)));
+  std::vector<std::string> failures;
+  auto code = Errc::io;
+  for (auto& address : addresses) {
+    auto reaching = reach(network, std::move(address), "broker");
+    auto client = co_await std::move(reaching);
+    if (client) {
+      co_return std::unique_ptr<ClusterClient>(new ClusterClient(network, *std::move(client)));
+    }
+    code = client.error().code;
+    failures.push_back(std::move(client.error().detail));
+  }
+  co_return Error{code, joined(failures, " ") + " Another one is named with --bootstrap HOST:PORT"};
 }
 
 Task<MetadataAnswer> ClusterClient::metadata(std::optional<std::vector<std::string>> topics) {
@@ -89,12 +143,19 @@ Task<MetadataAnswer> ClusterClient::metadata(std::optional<std::vector<std::stri
 Task<TopicInfo> ClusterClient::topic(std::string name) {
   std::vector<std::string> names{name};
   MR_CO_TRY(auto answer, co_await metadata(std::move(names)));
-  if (answer.topics.empty()) {
-    co_return error_of(ErrorCode::unknown_topic_or_partition, "topic " + in_quotes(name));
+  const auto code =
+      answer.topics.empty() ? ErrorCode::unknown_topic_or_partition : answer.topics.front().error;
+  if (code == ErrorCode::none) co_return std::move(answer.topics.front());
+  auto what = "topic " + in_quotes(name);
+  if (code == ErrorCode::unknown_topic_or_partition) {
+    const auto all = co_await metadata(std::nullopt);
+    std::vector<std::string> known;
+    if (all) {
+      for (const auto& one : all->topics) known.push_back(one.topic.name);
+    }
+    what += nearest_hint(name, known);
   }
-  auto topic = std::move(answer.topics.front());
-  if (topic.error != ErrorCode::none) co_return error_of(topic.error, "topic " + in_quotes(name));
-  co_return std::move(topic);
+  co_return error_of(code, what);
 }
 
 Task<kafka::Client*> ClusterClient::broker(std::int32_t id) {
@@ -105,8 +166,14 @@ Task<kafka::Client*> ClusterClient::broker(std::int32_t id) {
     co_return error_of(ErrorCode::broker_not_available, "broker " + std::to_string(id));
   }
   auto address = known->second;
-  MR_CO_TRY(auto client, co_await kafka::Client::connect(network_, std::move(address), {}));
-  co_return connected_.emplace(id, std::move(client)).first->second.get();
+  auto reaching = reach(network_, std::move(address), "broker " + std::to_string(id));
+  auto client = co_await std::move(reaching);
+  if (!client) {
+    co_return Error{client.error().code, client.error().detail +
+                                             " The cluster says that it is there: what brokers "
+                                             "advertise must be reachable from here"};
+  }
+  co_return connected_.emplace(id, *std::move(client)).first->second.get();
 }
 
 Task<kafka::Client*> ClusterClient::find_controller() {
@@ -117,11 +184,7 @@ Task<kafka::Client*> ClusterClient::find_controller() {
                        "the cluster has no controller now; one is elected within the session "
                        "time-out");
   }
-  auto connected = co_await broker(controller_id_);
-  if (connected) co_return *connected;
-  co_return Error{connected.error().code, "broker " + std::to_string(controller_id_) + " at " +
-                                              to_string(brokers_.at(controller_id_)) + ": " +
-                                              connected.error().detail};
+  co_return co_await broker(controller_id_);
 }
 
 Task<> ClusterClient::next_try(ControllerWait& wait, Error why) {

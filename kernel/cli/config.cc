@@ -213,6 +213,9 @@ void add_config_verb(CLI::App& app, Context& context, Action& action) {
   add_target(*describe_verb, shown->target);
   describe_verb->add_option("NAME", shown->names, "only these settings");
   describe_verb->add_flag("--all", shown->all, "also what nobody has set");
+  add_examples(*describe_verb, {"millrace config describe --topic orders",
+                                "millrace config describe --broker 1 --all",
+                                "millrace config describe --all-brokers retention.ms"});
   describe_verb->callback([&context, &action, shown] {
     action = [&context, shown] {
       return run([&](Environment& environment) { return describe(environment, context, *shown); });
@@ -223,6 +226,8 @@ void add_config_verb(CLI::App& app, Context& context, Action& action) {
   const auto wanted = std::make_shared<AlterArguments>();
   add_target(*alter_verb, wanted->target);
   add_changes(*alter_verb, *wanted);
+  add_examples(*alter_verb, {"millrace config alter --topic orders --set retention.ms=604800000",
+                             "millrace config alter --topic orders --delete retention.ms"});
   alter_verb->callback([&context, &action, wanted] {
     action = [&context, wanted] {
       return run([&](Environment& environment) { return alter(environment, context, *wanted); });
@@ -233,6 +238,8 @@ void add_config_verb(CLI::App& app, Context& context, Action& action) {
   const auto key = std::make_shared<std::string>();
   explain_verb->add_option("KEY", *key, "as in millrace.toml, or Kafka's name of a setting")
       ->required();
+  add_examples(*explain_verb,
+               {"millrace config explain broker.data", "millrace config explain retention.ms"});
   explain_verb->callback([&context, &action, key] {
     action = [&context, key]() -> Result<> {
       MR_TRY(const auto text, explain_setting(context, *key));

@@ -10,6 +10,7 @@
 #include <millrace/environment.h>
 
 #include "kernel/cli/output.h"
+#include "kernel/host/trial.h"
 
 namespace CLI {
 class App;
@@ -21,6 +22,7 @@ struct Context {
   std::string bootstrap = "127.0.0.1:9092";
   OutputFormat output = OutputFormat::table;
   std::vector<std::string> plugin_folders;
+  PluginTrial trial = {};  ///< before the tool itself loads a plugin that it only looks at
 };
 
 /// What the chosen verb does after the arguments are parsed. An Error is printed and ends the tool
@@ -32,15 +34,20 @@ void add_topic_verb(CLI::App& app, Context& context, Action& action);
 void add_group_verb(CLI::App& app, Context& context, Action& action);
 void add_produce_verb(CLI::App& app, Context& context, Action& action);
 void add_consume_verb(CLI::App& app, Context& context, Action& action);
+void add_bench_verb(CLI::App& app, Context& context, Action& action);
 void add_config_verb(CLI::App& app, Context& context, Action& action);
 void add_cluster_verb(CLI::App& app, Context& context, Action& action);
+void add_doctor_verb(CLI::App& app, Context& context, Action& action);
 void add_log_verb(CLI::App& app, Context& context, Action& action);
 void add_plugin_verb(CLI::App& app, Context& context, Action& action);
 void add_stream_verb(CLI::App& app, Context& context, Action& action);
 void add_aggregate_verb(CLI::App& app, Context& context, Action& action);
 
-/// Runs `body` in an environment of one shard, and waits for it.
-Result<> run(const std::function<Task<>(Environment&)>& body);
+/// Runs `body` in an environment of one shard, and waits for it. Ctrl-C and SIGTERM end the process
+/// at once, between two lines of what it prints; stderr has what `last_words` says then, which is
+/// asked in another thread.
+Result<> run(const std::function<Task<>(Environment&)>& body,
+             const std::function<std::string()>& last_words = {});
 
 /// The compression plugins that are found, started.
 class LoadedCodecs {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstdio>
 #include <optional>
 #include <string_view>
 
@@ -111,6 +112,63 @@ Result<Timestamp> parse_datetime(const std::string& text) {
   return Error{Errc::invalid_argument, in_quotes(text) +
                                            " is no point in time: expected "
                                            "2026-11-29T10:00:00Z, or @MILLISECONDS since 1970"};
+}
+
+std::optional<milliseconds> parse_duration(std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    milliseconds length;
+  };
+  // "ms" before "m".
+  static constexpr Unit units[] = {
+      {"ms", milliseconds(1)},        {"s", std::chrono::seconds(1)},
+      {"m", std::chrono::minutes(1)}, {"h", std::chrono::hours(1)},
+      {"d", std::chrono::hours(24)},  {"w", std::chrono::hours(24 * 7)},
+  };
+  if (text.empty()) return std::nullopt;
+  milliseconds sum{};
+  while (!text.empty()) {
+    std::int64_t count = -1;
+    const auto [end, failed] = std::from_chars(text.begin(), text.end(), count);
+    if (failed != std::errc{} || count < 0) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(end - text.begin()));
+    const auto* unit =
+        std::ranges::find_if(units, [text](const Unit& one) { return text.starts_with(one.name); });
+    if (unit == std::end(units)) return std::nullopt;
+    text.remove_prefix(unit->name.size());
+    std::int64_t added = 0;
+    std::int64_t total = 0;
+    if (__builtin_mul_overflow(count, unit->length.count(), &added) ||
+        __builtin_add_overflow(sum.count(), added, &total)) {
+      return std::nullopt;
+    }
+    sum = milliseconds(total);
+  }
+  return sum;
+}
+
+Result<Timestamp> parse_moment(const std::string& text, Timestamp now) {
+  const auto ago = parse_duration(text);
+  if (ago) return Timestamp{std::max<std::int64_t>(now.ms - ago->count(), 0)};
+  auto time = parse_datetime(text);
+  if (time) return time;
+  return Error{time.error().code,
+               time.error().detail + ", or how long ago, such as 90s, 15m, 2h, 7d"};
+}
+
+std::string datetime_text(Timestamp time) {
+  if (time.ms < 0) return "-";
+  const std::chrono::sys_time<milliseconds> point{milliseconds(time.ms)};
+  const auto day = std::chrono::floor<std::chrono::days>(point);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(point - day);
+  char text[40];
+  std::snprintf(
+      text, sizeof(text), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", static_cast<int>(date.year()),
+      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+      static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+      static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
+  return text;
 }
 
 }  // namespace millrace::kernel::cli

@@ -8,6 +8,7 @@
 
 #include "kernel/cli/group_client.h"
 #include "kernel/cli/group_verbs.h"
+#include "kernel/cli/usage.h"
 
 namespace millrace::kernel::cli {
 
@@ -39,14 +40,55 @@ Task<> list(Environment& environment, const Context& context) {
   co_return {};
 }
 
-Task<> remove(Environment& environment, const Context& context, std::string name) {
-  MR_CO_TRY(auto client, co_await GroupClient::connect(environment.network(), context.bootstrap));
-  MR_CO_CHECK(co_await client->remove(name));
+struct DeleteArguments {
+  std::string group;
+  bool execute = false;
+};
+
+void print(const Context& context, const DeleteArguments& arguments,
+           const CommittedOffsets& committed) {
   if (context.output == OutputFormat::json) {
-    print_json(json::object{{"group", name}, {"deleted", true}});
-  } else {
-    std::cout << "deleted group " << shown(name) << " and its offsets\n";
+    json::array partitions;
+    for (const auto& [partition, offset] : committed) {
+      partitions.emplace_back(json::object{{"topic", partition.topic},
+                                           {"partition", partition.partition},
+                                           {"committed", offset.value}});
+    }
+    print_json(json::object{{"group", arguments.group},
+                            {"deleted", arguments.execute},
+                            {"partitions", std::move(partitions)}});
+    return;
   }
+  if (arguments.execute) {
+    std::cout << "deleted group " << shown(arguments.group) << " and its " << committed.size()
+              << " offsets\n";
+    return;
+  }
+  if (!committed.empty()) {
+    Table table({"TOPIC", "PARTITION", "COMMITTED"});
+    for (const auto& [partition, offset] : committed) {
+      table.add(
+          {partition.topic, std::to_string(partition.partition), std::to_string(offset.value)});
+    }
+    table.print();
+    std::cout << '\n';
+  }
+  std::cout << "group " << shown(arguments.group) << " would be deleted with its "
+            << committed.size() << " offsets; --execute does it\n";
+}
+
+// First it only shows what would go, as `reset` does.
+Task<> remove(Environment& environment, const Context& context, DeleteArguments arguments) {
+  MR_CO_TRY(auto client, co_await GroupClient::connect(environment.network(), context.bootstrap));
+  MR_CO_TRY(const auto view, co_await client->describe(arguments.group));
+  if (view.is_active()) {
+    co_return error_of(ErrorCode::non_empty_group,
+                       "group " + in_quotes(arguments.group) + " is " + view.state + " with " +
+                           std::to_string(view.members.size()) + " members: stop them first");
+  }
+  MR_CO_TRY(const auto committed, co_await client->committed(arguments.group));
+  if (arguments.execute) MR_CO_CHECK(co_await client->remove(arguments.group));
+  print(context, arguments, committed);
   co_return {};
 }
 
@@ -55,7 +97,9 @@ Task<> remove(Environment& environment, const Context& context, std::string name
 void add_group_verb(CLI::App& app, Context& context, Action& action) {
   auto* verb = app.add_subcommand("group", "list, describe, reset and delete consumer groups");
   verb->require_subcommand(1);
-  verb->add_subcommand("list", "list all groups")->callback([&context, &action] {
+  auto* list_verb = verb->add_subcommand("list", "list all groups");
+  add_examples(*list_verb, {"millrace group list"});
+  list_verb->callback([&context, &action] {
     action = [&context] {
       return run([&](Environment& environment) { return list(environment, context); });
     };
@@ -63,13 +107,17 @@ void add_group_verb(CLI::App& app, Context& context, Action& action) {
   add_group_describe_verb(*verb, context, action);
   add_group_reset_verb(*verb, context, action);
 
-  auto* delete_verb =
-      verb->add_subcommand("delete", "delete a group without members, and its offsets");
-  const auto name = std::make_shared<std::string>();
-  delete_verb->add_option("NAME", *name)->required();
-  delete_verb->callback([&context, &action, name] {
-    action = [&context, name] {
-      return run([&](Environment& environment) { return remove(environment, context, *name); });
+  auto* delete_verb = verb->add_subcommand(
+      "delete",
+      "delete a group without members, and its offsets; shows what would go until --execute");
+  const auto wanted = std::make_shared<DeleteArguments>();
+  delete_verb->add_option("NAME", wanted->group)->required();
+  delete_verb->add_flag("--execute", wanted->execute, "do it");
+  add_examples(*delete_verb,
+               {"millrace group delete readers", "millrace group delete readers --execute"});
+  delete_verb->callback([&context, &action, wanted] {
+    action = [&context, wanted] {
+      return run([&](Environment& environment) { return remove(environment, context, *wanted); });
     };
   });
 }

@@ -1,5 +1,4 @@
 #include "kernel/cli/group_client.h"
-#include "kernel/cli/output.h"
 
 #include <algorithm>
 #include <utility>
@@ -13,6 +12,10 @@
 #include <millrace/kafka/list_offsets.h>
 #include <millrace/kafka/offset_commit.h>
 #include <millrace/kafka/offset_fetch.h>
+#include <millrace/utf8.h>
+
+#include "kernel/cli/output.h"
+#include "kernel/config/text.h"
 
 namespace millrace::kernel::cli {
 
@@ -112,6 +115,18 @@ Task<std::vector<GroupLine>> GroupClient::list() {
 }
 
 Task<GroupView> GroupClient::describe(std::string group) {
+  auto described = co_await find(group);
+  if (described || described.error().code != Errc::not_found) co_return std::move(described);
+  const auto all = co_await list();
+  std::vector<std::string> known;
+  if (all) {
+    for (const auto& one : *all) known.push_back(one.group);
+  }
+  const auto hint = nearest_hint(group, known);
+  co_return Error{Errc::not_found, described.error().detail + shown(hint, 1024)};
+}
+
+Task<GroupView> GroupClient::find(std::string group) {
   MR_CO_TRY(const auto id, co_await coordinator_id(group));
   MR_CO_TRY(auto* at, co_await coordinator(group));
   std::optional<GroupView> view;

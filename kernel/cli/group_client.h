@@ -53,7 +53,7 @@ class GroupClient {
 
   /// Of all brokers, by name.
   Task<std::vector<GroupLine>> list();
-  /// GROUP_ID_NOT_FOUND when there is none.
+  /// GROUP_ID_NOT_FOUND when there is none; the error names the nearest that there is.
   Task<GroupView> describe(std::string group);
   /// All that the group has committed. Topics that are gone are left out where offsets name them
   /// by id.
@@ -73,6 +73,7 @@ class GroupClient {
   /// Waits a little for one that is starting.
   Task<std::int32_t> coordinator_id(std::string group);
   Task<kafka::Client*> coordinator(std::string group);
+  Task<GroupView> find(std::string group);
   Task<std::optional<GroupView>> describe_consumer_group(kafka::Client& at, std::string group);
   Task<GroupView> describe_classic_group(kafka::Client& at, std::string group);
   /// Topics by their ids.

@@ -9,6 +9,7 @@
 
 #include "kernel/cli/group_client.h"
 #include "kernel/cli/group_verbs.h"
+#include "kernel/cli/usage.h"
 
 namespace millrace::kernel::cli {
 
@@ -140,6 +141,7 @@ void add_group_describe_verb(CLI::App& group, Context& context, Action& action) 
   auto* verb = group.add_subcommand("describe", "show a group's members, offsets and lag");
   const auto name = std::make_shared<std::string>();
   verb->add_option("NAME", *name)->required();
+  add_examples(*verb, {"millrace group describe readers"});
   verb->callback([&context, &action, name] {
     action = [&context, name] {
       return run([&](Environment& environment) { return describe(environment, context, *name); });

@@ -11,6 +11,7 @@
 #include "kernel/cli/group_client.h"
 #include "kernel/cli/group_verbs.h"
 #include "kernel/cli/output.h"
+#include "kernel/cli/usage.h"
 
 namespace millrace::kernel::cli {
 
@@ -91,7 +92,7 @@ Task<std::vector<TopicPartition>> chosen(GroupClient& client, std::vector<std::s
 
 /// What is set lies within the log, wherever the arguments point.
 Task<std::vector<Change>> changes_of(GroupClient& client, const Arguments& arguments,
-                                     CommittedOffsets committed) {
+                                     CommittedOffsets committed, Timestamp now) {
   MR_CO_TRY(const auto partitions, co_await chosen(client, arguments.topics, committed));
   MR_CO_TRY(const auto first, co_await client.offsets_at(
                                   partitions, static_cast<std::int64_t>(OffsetSpec::earliest)));
@@ -99,7 +100,7 @@ Task<std::vector<Change>> changes_of(GroupClient& client, const Arguments& argum
             co_await client.offsets_at(partitions, static_cast<std::int64_t>(OffsetSpec::latest)));
   LogOffsets at_time;
   if (arguments.to_datetime) {
-    MR_CO_TRY(const auto time, parse_datetime(*arguments.to_datetime));
+    MR_CO_TRY(const auto time, parse_moment(*arguments.to_datetime, now));
     MR_CO_TRY(at_time, co_await client.offsets_at(partitions, time.ms));
   }
   std::vector<Change> changes;
@@ -183,11 +184,12 @@ Task<> reset(Environment& environment, const Context& context, Arguments argumen
                     "expected one of --to-earliest, --to-latest, --to-offset, --to-datetime and "
                     "--shift-by"};
   }
-  if (arguments.to_datetime) MR_CO_CHECK(parse_datetime(*arguments.to_datetime));
+  const auto now = environment.clock().wall();
+  if (arguments.to_datetime) MR_CO_CHECK(parse_moment(*arguments.to_datetime, now));
   MR_CO_TRY(auto client, co_await GroupClient::connect(environment.network(), context.bootstrap));
   MR_CO_CHECK(co_await refuse_while_active(*client, arguments.group));
   MR_CO_TRY(auto committed, co_await client->committed(arguments.group));
-  auto planning = changes_of(*client, arguments, std::move(committed));
+  auto planning = changes_of(*client, arguments, std::move(committed), now);
   MR_CO_TRY(const auto changes, co_await std::move(planning));
   if (arguments.execute) {
     CommittedOffsets offsets;
@@ -212,13 +214,20 @@ void add_group_reset_verb(CLI::App& group, Context& context, Action& action) {
   verb->add_flag("--to-earliest", wanted->to_earliest, "to the oldest message");
   verb->add_flag("--to-latest", wanted->to_latest, "behind the newest message");
   verb->add_option("--to-offset", wanted->to_offset, "to an offset, or the nearest that there is")
-      ->type_name("OFFSET");
-  verb->add_option("--to-datetime", wanted->to_datetime,
-                   "to the first message from then on: 2026-11-29T10:00:00Z, or @MILLISECONDS")
+      ->type_name("OFFSET")
+      ->check(whole_number<std::int64_t>(0));
+  verb->add_option(
+          "--to-datetime", wanted->to_datetime,
+          "to the first message from then on: 2026-11-29T10:00:00Z, @MILLISECONDS, or how long "
+          "ago, such as 90s, 15m, 2h, 7d")
       ->type_name("TIME");
   verb->add_option("--shift-by", wanted->shift_by, "forward, or back when negative")
-      ->type_name("MESSAGES");
+      ->type_name("MESSAGES")
+      ->check(whole_number<std::int64_t>(std::numeric_limits<std::int64_t>::min()));
   verb->add_flag("--execute", wanted->execute, "do it");
+  add_examples(*verb, {"millrace group reset readers --to-earliest",
+                       "millrace group reset readers --to-datetime 2026-11-29T10:00:00Z --execute",
+                       "millrace group reset readers --topic orders:0,3 --shift-by -10 --execute"});
   verb->callback([&context, &action, wanted] {
     action = [&context, wanted] {
       return run([&](Environment& environment) { return reset(environment, context, *wanted); });

@@ -1,4 +1,4 @@
-// millrace log dirs: what brokers keep on their disks.
+// millrace log: what brokers keep on their disks. `dirs` asks them; the other verbs look at files.
 #include <iostream>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +8,8 @@
 
 #include "kernel/cli/cluster_client.h"
 #include "kernel/cli/context.h"
+#include "kernel/cli/log_verbs.h"
+#include "kernel/cli/usage.h"
 
 namespace millrace::kernel::cli {
 
@@ -88,14 +90,20 @@ Task<> dirs(Environment& environment, const Context& context) {
 }  // namespace
 
 void add_log_verb(CLI::App& app, Context& context, Action& action) {
-  auto* verb = app.add_subcommand("log", "show what brokers keep on their disks");
+  auto* verb =
+      app.add_subcommand("log", "what brokers keep on their disks: show it, check it, repair it");
   verb->require_subcommand(1);
-  verb->add_subcommand("dirs", "show log directories, their sizes and what space is left")
-      ->callback([&context, &action] {
-        action = [&context] {
-          return run([&](Environment& environment) { return dirs(environment, context); });
-        };
-      });
+  auto* dirs_verb =
+      verb->add_subcommand("dirs", "show log directories, their sizes and what space is left");
+  add_examples(*dirs_verb, {"millrace log dirs"});
+  dirs_verb->callback([&context, &action] {
+    action = [&context] {
+      return run([&](Environment& environment) { return dirs(environment, context); });
+    };
+  });
+  add_log_dump_verb(*verb, context, action);
+  add_log_verify_verb(*verb, context, action);
+  add_log_repair_verb(*verb, context, action);
 }
 
 }  // namespace millrace::kernel::cli

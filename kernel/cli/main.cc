@@ -1,47 +1,33 @@
 // millrace: the command line tool. One file per verb; it speaks the Kafka protocol, so it works
 // with any broker that does. Streams and aggregates are Millrace's own: for them it asks the admin
 // API.
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <iostream>
+#include <optional>
+#include <span>
 
 #include <CLI/CLI.hpp>
+#include <unistd.h>
 
 #include <millrace/utf8.h>
 
-#include "kernel/cli/context.h"
+#include "kernel/cli/completion_values.h"
+#include "kernel/cli/program.h"
+#include "kernel/cli/reference_pages.h"
+#include "kernel/cli/standard_output.h"
+#include "kernel/cli/terminal.h"
 #include "kernel/cli/usage.h"
-#include "kernel/env/block_on.h"
-#include "kernel/env/real_environment.h"
-#include "kernel/log/metrics_registry.h"
-#include "kernel/log/stderr_log.h"
+#include "kernel/host/trial.h"
 
 namespace millrace::kernel::cli {
 
-Result<> run(const std::function<Task<>(Environment&)>& body) {
-  StderrLog sink({.others = LogLevel::warning, .of = {}}, "text");
-  MetricsRegistry metrics;
-  MR_TRY(auto environment,
-         RealEnvironment::start({.shards = 1, .workers = 1}, Log(sink, "environment"), metrics));
-  auto result = block_on(*environment->shards().front(), [&] { return body(*environment); });
-  environment->stop();
-  return result;
-}
-
 namespace {
 
-// sysexits.h: what a script can tell apart.
-int exit_code_of(const Error& error) {
-  switch (error.code) {
-    case Errc::invalid_argument:
-    case Errc::out_of_range: return 64;
-    case Errc::corrupt:
-    case Errc::incompatible: return 65;
-    case Errc::io:
-    case Errc::closed:
-    case Errc::timed_out:
-    case Errc::overloaded: return 69;
-    default: return 1;
-  }
-}
+constexpr int usage_is_wrong = 64;
+constexpr int program_failed = 70;
+constexpr int output_failed = 74;
 
 // Of a message that repeats something very long: how it begins and how it ends.
 std::string bounded(std::string_view text) {
@@ -53,66 +39,81 @@ std::string bounded(std::string_view text) {
   return utf8_of(cut.append(text.substr(text.size() - end_bytes)));
 }
 
-OutputFormat format_of(const std::string& name) {
-  if (name == "table") return OutputFormat::table;
-  if (name == "json") return OutputFormat::json;
-  throw CLI::ValidationError("--output", "expected table or json, found \"" + shown(name) + "\"");
+void complain(std::string_view what) {
+  const bool colours = terminal_of(STDERR_FILENO).colours;
+  std::cerr << (colours ? red("millrace:") : "millrace:") << ' ' << what << '\n';
+}
+
+int tell(const Result<>& done) {
+  if (done) return 0;
+  // Else it has ended because of what it prints into, which is told below.
+  if (check_output()) complain(bounded(done.error().detail));
+  return exit_code_of(done.error());
+}
+
+// What nobody types: a shell that completes a line, and the build of the manual.
+std::optional<int> run_hidden(std::span<char* const> words) {
+  if (words.size() < 2) return std::nullopt;
+  const std::string_view verb = words[1];
+  if (verb == "complete" && words.size() > 2 && words[2] == std::string_view("--")) {
+    print_completions(words.subspan(3));
+  }
+  if (verb == "manual") return tell(print_manual(words.size() > 2 ? words[2] : ""));
+  return std::nullopt;
 }
 
 int run_tool(int argc, char** argv) {
+  if (const auto code = run_hidden({argv, static_cast<std::size_t>(argc)})) return *code;
   Context context;
+  context.trial = trial_by_this_program();
   Action action;
-  CLI::App app("Millrace from the command line.", "millrace");
-  app.fallthrough();
-  app.set_version_flag("--version", std::string("millrace " MILLRACE_VERSION));
-  app.add_option("-b,--bootstrap", context.bootstrap, "any broker of the cluster")
-      ->type_name("HOST:PORT")
-      ->capture_default_str();
-  app.add_option_function<std::string>(
-         "-o,--output",
-         [&context](const std::string& format) { context.output = format_of(format); },
-         "table, or json: an object to a line")
-      ->type_name("FORMAT")
-      ->default_str("table");
-  add_topic_verb(app, context, action);
-  add_group_verb(app, context, action);
-  add_produce_verb(app, context, action);
-  add_consume_verb(app, context, action);
-  add_config_verb(app, context, action);
-  add_cluster_verb(app, context, action);
-  add_log_verb(app, context, action);
-  add_plugin_verb(app, context, action);
-  add_stream_verb(app, context, action);
-  add_aggregate_verb(app, context, action);
+  const auto program = make_program(context, action);
+  auto& app = *program;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const bool asked_for = error.get_exit_code() == 0;  // --help and --version
     if (!asked_for) {
       std::cerr << usage_error(app, error);
-      return 64;
+      return usage_is_wrong;
     }
     app.exit(error, std::cout, std::cerr);
     return 0;
   }
   if (!action) {
     std::cerr << app.help();
-    return 64;
+    return usage_is_wrong;
   }
-  const auto done = action();
-  if (done) return 0;
-  std::cerr << "millrace: " << bounded(done.error().detail) << '\n';
-  return exit_code_of(done.error());
+  return tell(action());
+}
+
+int run_and_tell(int argc, char** argv) {
+  StandardOutput output(STDOUT_FILENO);
+  const int code = run_tool(argc, argv);
+  std::cout.flush();
+  if (output.failure() == 0) return code;
+  // Whoever reads a pipe has what it wanted of it.
+  if (output.failure() == EPIPE) return 0;
+  complain(std::string("stdout: ") + std::strerror(output.failure()) +
+           ": what was printed is not complete");
+  return output_failed;
 }
 
 }  // namespace
 }  // namespace millrace::kernel::cli
 
 int main(int argc, char** argv) {
+  using namespace millrace::kernel::cli;
+  if (argc == 3 && std::string_view(argv[1]) == millrace::kernel::trial_argument) {
+    return millrace::kernel::run_trial(argv[2]);
+  }
   try {
-    return millrace::kernel::cli::run_tool(argc, argv);
+    hold_standard_descriptors();
+    // Writing to a pipe or a connection that is gone fails, and is told.
+    ::signal(SIGPIPE, SIG_IGN);
+    return run_and_tell(argc, argv);
   } catch (const std::exception& error) {
     std::cerr << "millrace: " << error.what() << '\n';
-    return 70;
+    return program_failed;
   }
 }

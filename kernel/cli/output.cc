@@ -2,35 +2,137 @@
 
 #include <algorithm>
 #include <iostream>
+#include <numeric>
 
 #include <boost/json.hpp>
+#include <unistd.h>
 
 #include <millrace/utf8.h>
 
 namespace millrace::kernel::cli {
 
+namespace {
+
+constexpr std::size_t gap = 2;
+// Less than that is no column to read a text in.
+constexpr std::size_t wrapped_columns_min = 16;
+
+std::string toned(const std::string& text, Tone tone, const Terminal& terminal) {
+  if (!terminal.colours || text.empty()) return text;
+  switch (tone) {
+    case Tone::warning: return yellow(text);
+    case Tone::bad: return red(text);
+    case Tone::plain: break;
+  }
+  return text;
+}
+
+std::string heading_text(const std::string& heading, const Terminal& terminal) {
+  return terminal.colours && !heading.empty() ? bold(heading) : heading;
+}
+
+void pad(std::string& line, std::size_t columns) { line.append(columns, ' '); }
+
+// Of a column, when its texts are wrapped as far as they can be.
+std::size_t widest_word(const std::vector<std::vector<Cell>>& rows, std::size_t column) {
+  std::size_t widest = 0;
+  for (const auto& row : rows) {
+    for (const auto& word : wrapped(row[column].text, 1)) {
+      widest = std::max(widest, display_width(word));
+    }
+  }
+  return widest;
+}
+
+}  // namespace
+
 std::string in_quotes(std::string_view text) { return "'" + shown(text) + "'"; }
 
-void Table::add(std::vector<std::string> row) {
-  for (auto& cell : row) cell = shown(cell);
+Table::Table(std::vector<std::string> headings) : headings_(std::move(headings)) {}
+
+void Table::add(std::vector<Cell> row) {
+  for (auto& cell : row) cell.text = shown(cell.text);
+  row.resize(headings_.size(), "");
   rows_.push_back(std::move(row));
 }
 
-void Table::print() const {
-  std::vector<std::size_t> widths(rows_.front().size(), 0);
-  for (const auto& row : rows_) {
-    for (std::size_t at = 0; at < row.size(); ++at)
-      widths[at] = std::max(widths[at], row[at].size());
+void Table::print() const { std::cout << text(terminal_of(STDOUT_FILENO)); }
+
+std::string Table::text(const Terminal& terminal) const {
+  auto widths = this->widths();
+  if (!terminal.columns) return in_columns(terminal, widths);
+  const auto total = std::accumulate(widths.begin(), widths.end(), gap * (widths.size() - 1));
+  if (total <= *terminal.columns) return in_columns(terminal, widths);
+  const auto others = total - widths.back();
+  const auto left = *terminal.columns > others ? *terminal.columns - others : 0;
+  const auto last = widths.size() - 1;
+  if (left >= wrapped_columns_min && widest_word(rows_, last) <= left) {
+    widths.back() = left;
+    return in_columns(terminal, widths);
   }
+  // There is nothing to be read in headings alone.
+  return rows_.empty() ? in_columns(terminal, widths) : in_blocks(terminal);
+}
+
+Table::Widths Table::widths() const {
+  Widths widths;
+  for (const auto& heading : headings_) widths.push_back(display_width(heading));
   for (const auto& row : rows_) {
-    std::string line;
     for (std::size_t at = 0; at < row.size(); ++at) {
-      line += row[at];
-      const bool last = at + 1 == row.size();
-      if (!last) line.append(widths[at] - row[at].size() + 2, ' ');
+      widths[at] = std::max(widths[at], display_width(row[at].text));
     }
-    std::cout << line << '\n';
   }
+  return widths;
+}
+
+std::string Table::in_columns(const Terminal& terminal, const Widths& widths) const {
+  const auto last = widths.size() - 1;
+  std::string lines;
+  std::size_t before_last = 0;
+  for (std::size_t at = 0; at < last; ++at) {
+    lines += heading_text(headings_[at], terminal);
+    pad(lines, widths[at] - display_width(headings_[at]) + gap);
+    before_last += widths[at] + gap;
+  }
+  lines += heading_text(headings_[last], terminal) + '\n';
+  for (const auto& row : rows_) {
+    for (std::size_t at = 0; at < last; ++at) {
+      lines += toned(row[at].text, row[at].tone, terminal);
+      pad(lines, widths[at] - display_width(row[at].text) + gap);
+    }
+    if (display_width(row[last].text) <= widths[last]) {
+      lines += toned(row[last].text, row[last].tone, terminal) + '\n';
+      continue;
+    }
+    bool first = true;
+    for (const auto& part : wrapped(row[last].text, widths[last])) {
+      if (!std::exchange(first, false)) pad(lines, before_last);
+      lines += toned(part, row[last].tone, terminal) + '\n';
+    }
+  }
+  return lines;
+}
+
+std::string Table::in_blocks(const Terminal& terminal) const {
+  std::size_t width = 0;
+  for (const auto& heading : headings_) width = std::max(width, display_width(heading));
+  const auto before = width + gap;
+  const auto left = *terminal.columns > before ? *terminal.columns - before : 1;
+  std::string lines;
+  for (const auto& row : rows_) {
+    if (!lines.empty()) lines += '\n';
+    for (std::size_t at = 0; at < row.size(); ++at) {
+      if (row[at].text.empty()) continue;
+      lines += heading_text(headings_[at], terminal);
+      pad(lines, before - display_width(headings_[at]));
+      bool first = true;
+      for (const auto& part : wrapped(row[at].text, left)) {
+        if (!std::exchange(first, false)) pad(lines, before);
+        lines += toned(part, row[at].tone, terminal) + '\n';
+      }
+    }
+  }
+  return lines;
 }
 
 void print_json(const boost::json::value& value) {

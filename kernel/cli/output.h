@@ -1,11 +1,17 @@
-// What the tool prints: a table for people, or JSON of a stable shape for programs.
+// What the tool prints: a table for people, or JSON of a stable shape for programs. Both go by
+// std::cout.
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <boost/json/value.hpp>
+
+#include "kernel/cli/terminal.h"
 
 namespace millrace::kernel::cli {
 
@@ -15,16 +21,38 @@ enum class OutputFormat { table, json };
 /// is too long.
 std::string in_quotes(std::string_view text);
 
+/// How a state is shown where there are colours: what somebody has to look after stands out.
+enum class Tone { plain, warning, bad };
+
+struct Cell {
+  template <class Text>
+    requires std::constructible_from<std::string, Text>
+  Cell(Text&& what, Tone how = Tone::plain) : text(std::forward<Text>(what)), tone(how) {}
+
+  std::string text;
+  Tone tone;
+};
+
 /// Rows under headings, columns aligned. Prints nothing but the headings when there are no rows. Of
 /// a text that is too long it has the front, and how long it is.
+///
+/// On a terminal it fits: where the columns are too wide, the last one is wrapped when that is
+/// enough, else a row becomes a block of lines, each with its heading.
 class Table {
  public:
-  explicit Table(std::vector<std::string> headings) { rows_.push_back(std::move(headings)); }
-  void add(std::vector<std::string> row);
+  explicit Table(std::vector<std::string> headings);
+  void add(std::vector<Cell> row);
   void print() const;
+  std::string text(const Terminal& terminal) const;
 
  private:
-  std::vector<std::vector<std::string>> rows_;
+  using Widths = std::vector<std::size_t>;
+  Widths widths() const;
+  std::string in_columns(const Terminal& terminal, const Widths& widths) const;
+  std::string in_blocks(const Terminal& terminal) const;
+
+  std::vector<std::string> headings_;
+  std::vector<std::vector<Cell>> rows_;
 };
 
 /// One document of UTF-8, and a line's end.

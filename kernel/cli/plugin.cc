@@ -7,6 +7,8 @@
 
 #include "kernel/cli/context.h"
 #include "kernel/cli/plugin_new.h"
+#include "kernel/cli/usage.h"
+#include "kernel/config/text.h"
 #include "kernel/host/library.h"
 #include "kernel/host/plugin_files.h"
 
@@ -145,13 +147,17 @@ void add_plugin_verb(CLI::App& app, Context& context, Action& action) {
   verb->add_option("--path", context.plugin_folders, "more folders to look in")
       ->type_name("FOLDER")
       ->allow_extra_args(false);
-  verb->add_subcommand("list", "list the plugins that are found")->callback([&context, &action] {
+  auto* list_verb = verb->add_subcommand("list", "list the plugins that are found");
+  add_examples(*list_verb, {"millrace plugin list", "millrace plugin --path build/plugins list"});
+  list_verb->callback([&context, &action] {
     action = [&context] { return list(context); };
   });
   const auto add_named = [&](const char* name, const char* help, auto run_it) {
     auto* named = verb->add_subcommand(name, help);
     const auto plugin = std::make_shared<std::string>();
     named->add_option("PLUGIN", *plugin, "KIND/NAME, or a file")->required();
+    add_examples(*named, {concat("millrace plugin ", name, " storage/filelog"),
+                          concat("millrace plugin ", name, " build/plugins/operators/words.so")});
     named->callback([&context, &action, plugin, run_it] {
       action = [&context, plugin, run_it] { return run_it(context, *plugin); };
     });
@@ -167,6 +173,7 @@ void add_plugin_verb(CLI::App& app, Context& context, Action& action) {
       ->type_name("FOLDER");
   fresh->add_option("--templates", wanted->templates, "where the templates are")
       ->type_name("FOLDER");
+  add_examples(*fresh, {"millrace plugin new word_count --kind operators"});
   fresh->callback([&context, &action, wanted] {
     action = [&context, wanted] { return make_new(context, *wanted); };
   });

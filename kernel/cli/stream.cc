@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 
+#include <millrace/utf8.h>
+
 #include "kernel/cli/admin_client.h"
 #include "kernel/cli/context.h"
 #include "kernel/cli/usage.h"
@@ -65,7 +67,9 @@ Task<> list(Environment& environment, const Context& context, const StreamVerb& 
 
 void print_stream(const json::object& stream) {
   std::cout << text_of(stream, "name") << ": " << text_of(stream, "state");
-  if (const auto reason = text_of(stream, "reason"); !reason.empty()) std::cout << ": " << reason;
+  if (const auto reason = text_of(stream, "reason"); !reason.empty()) {
+    std::cout << ": " << shown(reason, 4096);
+  }
   std::cout << "\n\nsources      " << joined(stream, "sources") << "\nsink         "
             << text_of(stream, "sink") << "\nlag          " << text_of(stream, "lag")
             << "\ndeclared in  " << text_of(stream, "declared_in") << "\n\n";
@@ -194,16 +198,24 @@ void add_stream_verb(CLI::App& app, Context& context, Action& action) {
         });
     return sub;
   };
-  does(verb->add_subcommand("list", "list the streams"), &list);
-  does(named("describe", "show a stream's steps, tasks, positions and state"), &describe);
+  auto* listing = verb->add_subcommand("list", "list the streams");
+  add_examples(*listing, {"millrace stream list", "millrace -o json stream list"});
+  does(listing, &list);
+  auto* describing = named("describe", "show a stream's steps, tasks, positions and state");
+  add_examples(*describing, {"millrace stream describe words"});
+  does(describing, &describe);
   auto* starting = named("start", "start a stream that was stopped, or has failed");
   starting->add_flag("--skip", chosen->skip, "pass over the record that the stream has failed on");
+  add_examples(*starting, {"millrace stream start words", "millrace stream start words --skip"});
   does(starting, &start);
-  does(named("stop", "stop a stream, also over restarts of the broker"), &stop);
+  auto* stopping = named("stop", "stop a stream, also over restarts of the broker");
+  add_examples(*stopping, {"millrace stream stop words"});
+  does(stopping, &stop);
   auto* removing =
       named("delete", "delete a stream that was declared over the admin API, and its state");
   removing->add_flag("--keep-state", chosen->keep_state,
                      "a stream of this name that is made later goes on from there");
+  add_examples(*removing, {"millrace stream delete words --keep-state"});
   does(removing, &remove);
   auto* replacing = named("replace",
                           "let a step go on as the operator of another plugin file, at every "
@@ -212,6 +224,7 @@ void add_stream_verb(CLI::App& app, Context& context, Action& action) {
   replacing->add_option("PLUGIN_FILE", chosen->file, "on each broker's machine")
       ->required()
       ->check(not_empty);
+  add_examples(*replacing, {"millrace stream replace words count /opt/words/2/count.so"});
   does(replacing, &replace);
 }
 

@@ -14,6 +14,7 @@
 #include "kernel/cli/cluster_client.h"
 #include "kernel/cli/context.h"
 #include "kernel/cli/output.h"
+#include "kernel/cli/usage.h"
 
 namespace millrace::kernel::cli {
 
@@ -129,9 +130,13 @@ Task<> describe(Environment& environment, const Context& context, std::string na
   std::cout << "topic " << topic.topic.name << ", id " << to_string(topic.topic.id) << "\n\n";
   Table table({"PARTITION", "LEADER", "EPOCH", "REPLICAS", "IN SYNC"});
   for (const auto& partition : topic.partitions) {
-    table.add({std::to_string(partition.partition), std::to_string(partition.leader),
-               std::to_string(partition.leader_epoch.value), join(partition.replicas),
-               join(partition.in_sync)});
+    const bool led = partition.leader >= 0;
+    const bool whole = partition.in_sync.size() >= partition.replicas.size();
+    table.add({std::to_string(partition.partition),
+               {led ? std::to_string(partition.leader) : "none", led ? Tone::plain : Tone::bad},
+               std::to_string(partition.leader_epoch.value),
+               join(partition.replicas),
+               {join(partition.in_sync), whole ? Tone::plain : Tone::warning}});
   }
   table.print();
   co_return {};
@@ -238,11 +243,22 @@ Task<> trim(Environment& environment, const Context& context, TrimArguments argu
   co_return {};
 }
 
-Task<> remove(Environment& environment, const Context& context, std::string name) {
+struct DeleteArguments {
+  std::string name;
+  bool force = false;
+};
+
+Task<> remove(Environment& environment, const Context& context, DeleteArguments arguments) {
+  const auto& name = arguments.name;
   MR_CO_TRY(auto cluster,
             co_await ClusterClient::connect(environment.network(), context.bootstrap));
   // By id where there is one, so that a topic made anew under the name is not what goes.
   MR_CO_TRY(const auto topic, co_await cluster->topic(name));
+  if (topic.internal && !arguments.force) {
+    co_return Error{Errc::conflict, "topic " + in_quotes(name) +
+                                        " is the cluster's own: what it keeps there (committed "
+                                        "offsets, states) would be lost; --force deletes it"};
+  }
   kafka::DeleteTopicsRequest request;
   request.timeout_ms = admin_timeout_ms;
   MR_CO_TRY(const auto version, cluster->any().version_of(kafka::ApiKey::delete_topics));
@@ -273,10 +289,26 @@ void add_alter_verb(CLI::App& topic, Context& context, Action& action) {
   auto* verb = topic.add_subcommand("alter", "give a topic more partitions");
   const auto wanted = std::make_shared<AlterArguments>();
   verb->add_option("NAME", wanted->name)->required();
-  verb->add_option("--partitions", wanted->partitions, "how many it shall have")->required();
+  verb->add_option("--partitions", wanted->partitions, "how many it shall have")
+      ->required()
+      ->check(whole_number<std::int32_t>(1));
+  add_examples(*verb, {"millrace topic alter orders --partitions 6"});
   verb->callback([&context, &action, wanted] {
     action = [&context, wanted] {
       return run([&](Environment& environment) { return alter(environment, context, *wanted); });
+    };
+  });
+}
+
+void add_delete_verb(CLI::App& topic, Context& context, Action& action) {
+  auto* verb = topic.add_subcommand("delete", "delete a topic and its messages");
+  const auto wanted = std::make_shared<DeleteArguments>();
+  verb->add_option("NAME", wanted->name)->required()->check(not_empty);
+  verb->add_flag("--force", wanted->force, "also one in which the cluster keeps what is its own");
+  add_examples(*verb, {"millrace topic delete orders"});
+  verb->callback([&context, &action, wanted] {
+    action = [&context, wanted] {
+      return run([&](Environment& environment) { return remove(environment, context, *wanted); });
     };
   });
 }
@@ -289,7 +321,10 @@ void add_trim_verb(CLI::App& topic, Context& context, Action& action) {
       ->type_name("OFFSET|end")
       ->required();
   verb->add_option("--partition", wanted->partitions, "default: all; may be repeated")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->check(whole_number<std::int32_t>(0));
+  add_examples(*verb, {"millrace topic trim orders --before end",
+                       "millrace topic trim orders --partition 0 --before 1000"});
   verb->callback([&context, &action, wanted] {
     action = [&context, wanted] {
       return run([&](Environment& environment) { return trim(environment, context, *wanted); });
@@ -305,22 +340,30 @@ void add_topic_verb(CLI::App& app, Context& context, Action& action) {
 
   auto* create_verb = verb->add_subcommand("create", "create a topic");
   const auto wanted = std::make_shared<CreateArguments>();
-  create_verb->add_option("NAME", wanted->name)->required();
-  create_verb->add_option("--partitions", wanted->partitions,
-                          "default: the broker's num.partitions");
-  create_verb->add_option("--replication-factor", wanted->replication_factor,
-                          "default: the broker's default.replication.factor");
+  create_verb->add_option("NAME", wanted->name)->required()->check(topic_name);
+  create_verb
+      ->add_option("--partitions", wanted->partitions, "default: the broker's num.partitions")
+      ->check(whole_number<std::int32_t>(1));
+  create_verb
+      ->add_option("--replication-factor", wanted->replication_factor,
+                   "default: the broker's default.replication.factor")
+      ->check(whole_number<std::int16_t>(1));
   create_verb->add_option("--config", wanted->configs, "a setting of the topic")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   create_verb->add_flag("--if-not-exists", wanted->if_not_exists, "do not fail when it exists");
+  add_examples(*create_verb,
+               {"millrace topic create orders --partitions 3 --replication-factor 3",
+                "millrace topic create clicks --config retention.ms=86400000 --if-not-exists"});
   create_verb->callback([&context, &action, wanted] {
     action = [&context, wanted] {
       return run([&](Environment& environment) { return create(environment, context, *wanted); });
     };
   });
 
-  verb->add_subcommand("list", "list all topics")->callback([&context, &action] {
+  auto* list_verb = verb->add_subcommand("list", "list all topics");
+  add_examples(*list_verb, {"millrace topic list", "millrace -o json topic list"});
+  list_verb->callback([&context, &action] {
     action = [&context] {
       return run([&](Environment& environment) { return list(environment, context); });
     };
@@ -330,6 +373,7 @@ void add_topic_verb(CLI::App& app, Context& context, Action& action) {
     auto* named = verb->add_subcommand(name, help);
     const auto topic = std::make_shared<std::string>();
     named->add_option("NAME", *topic)->required();
+    add_examples(*named, {std::string("millrace topic ") + name + " orders"});
     named->callback([&context, &action, topic, task] {
       action = [&context, topic, task] {
         return run([&](Environment& environment) { return task(environment, context, *topic); });
@@ -339,7 +383,7 @@ void add_topic_verb(CLI::App& app, Context& context, Action& action) {
   add_named("describe", "show a topic's partitions", &describe);
   add_alter_verb(*verb, context, action);
   add_trim_verb(*verb, context, action);
-  add_named("delete", "delete a topic and its messages", &remove);
+  add_delete_verb(*verb, context, action);
 }
 
 }  // namespace millrace::kernel::cli

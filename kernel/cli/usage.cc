@@ -1,5 +1,7 @@
 #include "kernel/cli/usage.h"
 
+#include <algorithm>
+#include <charconv>
 #include <string_view>
 #include <vector>
 
@@ -100,6 +102,54 @@ void require_admin(const CLI::App& program, const CLI::App& verb) {
       "--bootstrap", concat("millrace ", verb.get_name(),
                             " asks the admin API, which has an address of its own: name it with "
                             "--admin HOST:PORT, as listen of the broker's [transport.http] says"));
+}
+
+Check one_of(std::vector<std::string> words) {
+  return [words = std::move(words)](const std::string& value) -> std::string {
+    if (contains(words, value)) return {};
+    const std::vector<std::string> front(words.begin(), words.end() - 1);
+    return concat("expected ", joined(front), " or ", words.back(), ", found \"", shown(value),
+                  "\"", nearest_hint(value, words));
+  };
+}
+
+std::string check_whole_number(std::string_view value, std::int64_t min, std::int64_t max) {
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(value.begin(), value.end(), number);
+  const bool whole = end == value.end() && failed != std::errc::invalid_argument;
+  if (whole && failed == std::errc{} && number >= min && number <= max) return {};
+  // The largest there are say nothing.
+  const bool bounded = max != std::numeric_limits<std::int64_t>::max();
+  const auto bounds = bounded ? concat(" from ", min, " to ", max) : concat(", at least ", min);
+  return concat("expected an integer", bounds, ", found \"", shown(value), "\"");
+}
+
+std::string topic_name(const std::string& value) {
+  constexpr std::size_t bytes_max = 249;
+  constexpr std::string_view allowed =
+      "allowed are a-z, A-Z, 0-9, '.', '_' and '-', at most 249 of them, and neither '.' nor '..'";
+  const auto is_allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  };
+  if (value.empty() || value == "." || value == "..") {
+    return concat("\"", value, "\" is no topic's name: ", allowed);
+  }
+  if (value.size() > bytes_max) {
+    return concat("a topic's name of ", value.size(), " bytes is too long: ", allowed);
+  }
+  const auto wrong = std::ranges::find_if_not(value, is_allowed);
+  if (wrong == value.end()) return {};
+  const auto at = static_cast<std::size_t>(wrong - value.begin());
+  const auto character = first_code_point(std::string_view(value).substr(at));
+  return concat("\"", shown(value), "\" is no topic's name: it has '",
+                shown(std::string_view(value).substr(at, character.bytes)), "'; ", allowed);
+}
+
+void add_examples(CLI::App& verb, const std::vector<std::string>& lines) {
+  std::string text = lines.size() == 1 ? "Example:" : "Examples:";
+  for (const auto& line : lines) text += "\n  " + line;
+  verb.footer(std::move(text));
 }
 
 }  // namespace millrace::kernel::cli

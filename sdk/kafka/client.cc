@@ -11,7 +11,7 @@
 
 namespace millrace::kafka {
 
-struct Client::Connection {
+struct Client::Connection : std::enable_shared_from_this<Client::Connection> {
   Connection(std::unique_ptr<Stream> connected, Shard& home, ClientOptions chosen)
       : stream(std::move(connected)),
         shard(home),
@@ -21,6 +21,7 @@ struct Client::Connection {
   struct Waiting {
     std::int32_t correlation_id;
     Resolver<Buffer> answer;
+    MonoTime since;
   };
   struct Offered {
     std::int16_t key;
@@ -36,6 +37,7 @@ struct Client::Connection {
   std::deque<Waiting> waiting;  // a broker answers in order
   Payload unsent;
   bool sending = false;
+  TimerId patience = TimerId::none;  // of the oldest call, or of one that was
   Error end{Errc::ok, {}};
 
   bool open() const noexcept { return end.code == Errc::ok; }
@@ -43,9 +45,29 @@ struct Client::Connection {
   void fail(Error error) {
     if (!open()) return;
     end = std::move(error);
+    if (patience != TimerId::none) shard.unschedule(std::exchange(patience, TimerId::none));
     stream->close();
     unsent = {};
     for (auto& call : std::exchange(waiting, {})) call.answer.resolve(end);
+  }
+
+  /// Gives the broker up when the oldest call has waited for too long.
+  void be_patient() {
+    if (options.answer_within == Duration{} || patience != TimerId::none || waiting.empty()) return;
+    const auto until = waiting.front().since + options.answer_within;
+    patience = shard.schedule(until, [self = weak_from_this()] {
+      const auto connection = self.lock();
+      if (!connection) return;
+      connection->patience = TimerId::none;
+      const auto& calls = connection->waiting;
+      const auto limit = connection->options.answer_within;
+      if (!calls.empty() && connection->shard.now() >= calls.front().since + limit) {
+        connection->fail(
+            {Errc::timed_out, to_string(connection->stream->peer()) + " has not answered for " +
+                                  std::to_string(limit / std::chrono::seconds(1)) + " s"});
+      }
+      connection->be_patient();
+    });
   }
 
   /// Hands the answer to the oldest call.
@@ -74,7 +96,8 @@ struct Client::Connection {
     while (open()) {
       const auto space = reader.space();
       MR_CO_TRY(const auto bytes, co_await stream->receive(space));
-      if (bytes == 0) co_return Error{Errc::closed, "the broker closed the connection"};
+      if (bytes == 0)
+        co_return Error{Errc::closed, to_string(stream->peer()) + " closed the connection"};
       reader.filled(bytes);
       MR_CO_CHECK(deliver_all());
     }
@@ -182,7 +205,8 @@ std::string_view Client::client_id() const noexcept { return connection_->option
 Pending<Buffer> Client::exchange(std::int32_t correlation_id, Payload frame) {
   if (!connection_->open()) return Pending<Buffer>::ready(connection_->end);
   auto [resolver, pending] = make_pending<Buffer>();
-  connection_->waiting.push_back({correlation_id, std::move(resolver)});
+  connection_->waiting.push_back({correlation_id, std::move(resolver), connection_->shard.now()});
+  connection_->be_patient();
   post(std::move(frame));
   return std::move(pending);
 }

@@ -147,7 +147,12 @@ def test_a_group_is_reset_dry_first(fast_broker, tool, crew, sent, member):
         *("--shift-by", -4, "--execute"),
     )
     assert committed() == [6, 6, 6, 6]
-    tool.text("group", "delete", crew.group)
+    would = tool.text("group", "delete", crew.group)
+    assert f"group {crew.group} would be deleted with its 4 offsets; --execute does it" in would
+    (dry,) = tool.json_lines("group", "delete", crew.group)
+    assert dry["deleted"] is False and [one["committed"] for one in dry["partitions"]] == [6] * 4
+    assert committed() == [6, 6, 6, 6]
+    tool.text("group", "delete", crew.group, "--execute")
     gone = run("-b", fast_broker.address, "group", "describe", crew.group)
     assert gone.code == 1
     assert "GROUP_ID_NOT_FOUND" in gone.errors
@@ -182,7 +187,9 @@ def test_offsets_for_a_group_that_is_not_there_yet(fast_broker, tool, sent):
     found = tool.json_lines("group", "describe", "made-by-reset")[0]
     assert (found["state"], found["members"]) == ("Empty", [])
     assert lags(found) == {number: (10, 10, 0) for number in range(PARTITIONS)}
-    tool.text("group", "delete", "made-by-reset")
+    slip = run("-b", fast_broker.address, "group", "describe", "made-by-rest")
+    assert "GROUP_ID_NOT_FOUND" in slip.errors and "nearest known: made-by-reset" in slip.errors
+    tool.text("group", "delete", "made-by-reset", "--execute")
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,9 @@ struct ClientOptions {
   std::string client_id = "millrace";
   std::string software = "millrace";                     ///< what ApiVersions tells of us (KIP-511)
   std::size_t frame_bytes_max = std::size_t{256} << 20;  ///< of an answer
+  /// A broker that leaves a call without its answer for longer is given up: the connection ends
+  /// with Errc::timed_out. Zero: it is waited for.
+  Duration answer_within{};
 };
 
 /// [the shard that connected]

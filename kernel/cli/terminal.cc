@@ -1,0 +1,121 @@
+#include "kernel/cli/terminal.h"
+
+#include <clocale>
+#include <cstdlib>
+#include <cwchar>
+
+#include <charconv>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <millrace/utf8.h>
+
+namespace millrace::kernel::cli {
+
+namespace {
+
+constexpr std::size_t columns_unless_told = 80;
+
+bool is_set(const char* variable) { return variable != nullptr && *variable != '\0'; }
+
+std::size_t number_of(const char* variable) {
+  if (variable == nullptr) return 0;
+  const std::string_view text(variable);
+  std::size_t number = 0;
+  const auto [end, failed] = std::from_chars(text.begin(), text.end(), number);
+  return failed == std::errc{} && end == text.end() ? number : 0;
+}
+
+// The C library knows widths by the locale, which is none of ours: texts are UTF-8 everywhere.
+class Utf8Locale {
+ public:
+  Utf8Locale() : made_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
+    if (made_ != nullptr) before_ = ::uselocale(made_);
+  }
+  ~Utf8Locale() {
+    if (made_ == nullptr) return;
+    ::uselocale(before_);
+    ::freelocale(made_);
+  }
+  Utf8Locale(const Utf8Locale&) = delete;
+  Utf8Locale& operator=(const Utf8Locale&) = delete;
+
+ private:
+  locale_t made_;
+  locale_t before_ = nullptr;
+};
+
+std::string between(const char* begin, std::string_view text) {
+  return std::string(begin).append(text).append("\x1b[0m");
+}
+
+}  // namespace
+
+Terminal terminal_by(const TerminalFacts& facts) {
+  if (!facts.is_terminal) return {};
+  auto columns = number_of(facts.columns);
+  if (columns == 0) columns = facts.window_columns;
+  if (columns == 0) columns = columns_unless_told;
+  const bool dumb = !is_set(facts.term) || std::string_view(facts.term) == "dumb";
+  return {.columns = columns, .colours = !dumb && !is_set(facts.no_color)};
+}
+
+Terminal terminal_of(int descriptor) {
+  TerminalFacts facts{.is_terminal = ::isatty(descriptor) == 1,
+                      .columns = std::getenv("COLUMNS"),
+                      .no_color = std::getenv("NO_COLOR"),
+                      .term = std::getenv("TERM")};
+  winsize window{};
+  if (facts.is_terminal && ::ioctl(descriptor, TIOCGWINSZ, &window) == 0) {
+    facts.window_columns = window.ws_col;
+  }
+  return terminal_by(facts);
+}
+
+std::size_t display_width(std::string_view line) {
+  bool plain = true;
+  for (const char c : line) plain = plain && c >= ' ' && c <= '~';
+  if (plain) return line.size();
+  const Utf8Locale utf8;
+  std::size_t width = 0;
+  while (!line.empty()) {
+    const auto next = first_code_point(line);
+    line.remove_prefix(next.bytes);
+    const auto columns = ::wcwidth(static_cast<wchar_t>(next.point));
+    // Of what the C library does not know a terminal shows something.
+    width += columns < 0 ? 1 : static_cast<std::size_t>(columns);
+  }
+  return width;
+}
+
+std::vector<std::string> wrapped(std::string_view line, std::size_t columns) {
+  std::vector<std::string> lines;
+  std::string current;
+  std::size_t width = 0;
+  while (!line.empty()) {
+    const auto space = line.find(' ');
+    const auto word = line.substr(0, space);
+    line.remove_prefix(space == std::string_view::npos ? line.size() : space + 1);
+    if (word.empty()) continue;
+    const auto word_width = display_width(word);
+    if (!current.empty() && width + 1 + word_width > columns) {
+      lines.push_back(std::exchange(current, {}));
+      width = 0;
+    }
+    if (!current.empty()) {
+      current += ' ';
+      ++width;
+    }
+    current += word;
+    width += word_width;
+  }
+  lines.push_back(std::move(current));
+  return lines;
+}
+
+std::string bold(std::string_view text) { return between("\x1b[1m", text); }
+std::string red(std::string_view text) { return between("\x1b[31m", text); }
+std::string yellow(std::string_view text) { return between("\x1b[33m", text); }
+
+}  // namespace millrace::kernel::cli

@@ -1,0 +1,58 @@
+#include "kernel/cli/terminal.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millrace::kernel::cli {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(TerminalTest, NothingIsFittedOrColouredInAPipe) {
+  const auto pipe = terminal_by({.columns = "40", .term = "xterm"});
+  EXPECT_EQ(pipe.columns, std::nullopt);
+  EXPECT_FALSE(pipe.colours);
+}
+
+TEST(TerminalTest, ColumnsAreThoseOfTheVariableThenOfTheWindow) {
+  const auto columns = [](std::size_t window, const char* variable) {
+    return terminal_by({.is_terminal = true, .window_columns = window, .columns = variable})
+        .columns.value_or(0);
+  };
+  EXPECT_EQ(columns(120, nullptr), 120U);
+  EXPECT_EQ(columns(120, "40"), 40U);
+  EXPECT_EQ(columns(120, "wide"), 120U);
+  EXPECT_EQ(columns(120, ""), 120U);
+  EXPECT_EQ(columns(0, nullptr), 80U);
+}
+
+TEST(TerminalTest, ColoursAreLeftOutWhereTheyAreNotWanted) {
+  const auto colours = [](const char* term, const char* no_color) {
+    return terminal_by({.is_terminal = true, .no_color = no_color, .term = term}).colours;
+  };
+  EXPECT_TRUE(colours("xterm", nullptr));
+  EXPECT_TRUE(colours("xterm", ""));
+  EXPECT_FALSE(colours("xterm", "1"));
+  EXPECT_FALSE(colours("dumb", nullptr));
+  EXPECT_FALSE(colours(nullptr, nullptr));
+}
+
+TEST(TerminalTest, WideLettersTakeTwoColumns) {
+  EXPECT_EQ(display_width("orders"), 6U);
+  EXPECT_EQ(display_width("Größe"), 5U);
+  EXPECT_EQ(display_width("注文"), 4U);
+  EXPECT_EQ(display_width("a😀"), 3U);
+  EXPECT_EQ(display_width("e\u0301"), 1U);
+  EXPECT_EQ(display_width(""), 0U);
+}
+
+TEST(TerminalTest, LinesAreCutAtSpaces) {
+  EXPECT_THAT(wrapped("one two three", 7), ElementsAre("one two", "three"));
+  EXPECT_THAT(wrapped("one two three", 100), ElementsAre("one two three"));
+  EXPECT_THAT(wrapped("incomprehensible a b", 4), ElementsAre("incomprehensible", "a b"));
+  EXPECT_THAT(wrapped("注文 注文 a", 9), ElementsAre("注文 注文", "a"));
+  EXPECT_THAT(wrapped("", 5), ElementsAre(""));
+}
+
+}  // namespace
+}  // namespace millrace::kernel::cli
