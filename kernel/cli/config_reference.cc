@@ -21,13 +21,8 @@ std::string table_of(std::string_view kind, const std::string& name) {
 std::vector<OptionTable> all_tables(const Context& context) {
   auto all = kernel_options();
   all.push_back({tables::defaults, broker_defaults()});
-  const PluginFiles files(context.plugin_folders);
-  for (const auto kind : plugin_kinds) {
-    for (const auto& name : files.names(kind)) {
-      const auto path = files.find(kind, name);
-      const auto library = path ? load_plugin(*path, kind) : Result<PluginLibrary>(path.error());
-      if (library) all.push_back({table_of(kind, name), library->descriptor->options});
-    }
+  for (auto& plugin : plugin_tables(context)) {
+    all.push_back({std::move(plugin.table), plugin.options});
   }
   return all;
 }
@@ -62,6 +57,26 @@ std::string explain_broker(const BrokerOption& broker) {
 }
 
 }  // namespace
+
+std::vector<PluginTable> plugin_tables(const Context& context, const WantedPlugin& wanted) {
+  std::vector<PluginTable> all;
+  const PluginFiles files(context.plugin_folders);
+  for (const auto kind : plugin_kinds) {
+    for (const auto& name : files.names(kind)) {
+      auto plugin = concat(kind, "/", name);
+      auto table = table_of(kind, name);
+      if (wanted && !wanted(plugin, table)) continue;
+      const auto path = files.find(kind, name);
+      const auto library = path ? load_plugin(*path, kind) : Result<PluginLibrary>(path.error());
+      if (!library) continue;
+      const auto& facts = *library->descriptor;
+      all.push_back({std::move(plugin), facts.summary == nullptr ? "" : facts.summary,
+                     std::move(table), facts.options,
+                     kind == tables::operators && *facts.provides == '\0'});
+    }
+  }
+  return all;
+}
 
 Result<std::string> explain_setting(const Context& context, const std::string& key) {
   std::string text;
