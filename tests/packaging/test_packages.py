@@ -62,6 +62,13 @@ def test_files_are_where_the_contract_has_them(packages):
         "/usr/lib/systemd/system/millrace@.service",
         "/usr/lib/sysusers.d/millrace.conf",
         "/usr/lib/tmpfiles.d/millrace.conf",
+        "/usr/share/bash-completion/completions/millrace",
+        "/usr/share/zsh/vendor-completions/_millrace",
+        "/usr/share/fish/vendor_completions.d/millrace.fish",
+        "/usr/share/man/man1/millrace-topic.1.gz",
+        "/usr/share/man/man5/millrace.toml.5.gz",
+        "/usr/share/man/man8/millraced.8.gz",
+        "/usr/share/doc/millrace/html/millrace.toml.html",
     ):
         assert path in files
     assert all(about.endswith("root/root") for about in files.values())
@@ -123,6 +130,7 @@ def test_lintian_finds_no_error(packages, name):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
+    assert "no-manual-page" not in done.stdout
 
 
 # --- .rpm, as far as Debian's rpm goes ---
