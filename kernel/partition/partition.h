@@ -33,10 +33,10 @@ namespace millrace::kernel {
 
 class Partition;
 
-/// Is told by leaders. Not within a call that they make of it.  [partition's shard]
+/// Is told by partitions. Not within a call that they make of it.  [partition's shard]
 class InSyncWatch {
  public:
-  /// A follower may join the in-sync set: Partition::want_in_sync() says more.
+  /// Of a leader want_in_sync() may be another set; or a follower cannot_follow().
   virtual void in_sync_due(const TopicPartition& id) = 0;
 
  protected:

@@ -344,8 +344,8 @@ std::optional<WantedInSync> ReplicaShard::without_this(const Partition& follower
   if (std::erase(wanted.in_sync, config_.id) == 0) return std::nullopt;
   wanted.broker_epochs.assign(wanted.in_sync.size(), -1);
   log_.warning(
-      "this broker's storage takes no more of a partition that it follows; it is in sync "
-      "no longer",
+      "this broker's storage takes no more of a partition that it follows; it asks to be "
+      "out of sync",
       {{"partition", to_string(id)}, {"leader", known.leader}});
   return wanted;
 }
