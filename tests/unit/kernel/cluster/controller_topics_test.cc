@@ -1,4 +1,5 @@
 // Many topics at once: made, erased, and read by who is elected next.
+#include <algorithm>
 #include <chrono>
 
 #include <gmock/gmock.h>
@@ -31,12 +32,13 @@ class ControllerTopicsTest : public ControllerFixture {
     for (int n = 0; n < count; ++n) some.push_back(topic("t" + std::to_string(n), 3));
     return some;
   }
+  static Task<TopicsChanged> add_together(Controller& controller, std::vector<TopicState> wanted) {
+    MR_CO_TRY(const auto turn, co_await controller.turn());
+    auto adding = controller.add_topics(std::move(wanted));
+    co_return co_await std::move(adding);
+  }
   std::vector<Result<>> add_all(Member& on, std::vector<TopicState> wanted) {
-    const auto added = run(on, [&]() -> Task<TopicsChanged> {
-      MR_CO_TRY(const auto turn, co_await on.controller->turn());
-      auto adding = on.controller->add_topics(std::move(wanted));
-      co_return co_await std::move(adding);
-    });
+    const auto added = run(on, [&] { return add_together(*on.controller, wanted); });
     EXPECT_TRUE(added) << to_string(added.error());
     return added ? added->each : std::vector<Result<>>();
   }
