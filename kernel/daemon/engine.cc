@@ -212,7 +212,8 @@ void Engine::make_streams() {
                                                          .metrics = services_.metrics,
                                                          .files = PluginFiles(plan_.plugin_folders),
                                                          .settings = plugins_->settings(),
-                                                         .data = broker_->config().data},
+                                                         .data = broker_->config().data,
+                                                         .trial = services_.trial},
                                              std::move(plan_.streams));
   broker_->offer<Streams>(*streams_);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include <millrace/transport.h>
 
 #include "kernel/daemon/operations.h"
+#include "kernel/daemon/reload.h"
 #include "kernel/host/plan.h"
 #include "kernel/host/plugin_host.h"
 
@@ -55,6 +57,10 @@ class Engine {
   /// touched, nobody connected to, nothing listened on.
   Task<std::vector<Error>> check();
 
+  /// Takes over what a broker that runs can of a configuration that was read again: its streams.
+  /// An error: something of it is wrong, and nothing was changed.
+  Task<ReloadOutcome> reload(Plan wanted);
+
   Step step() const noexcept { return step_; }
   /// What it does at this moment, for people: "recovering 412 of 900 logs".  [any thread]
   std::string doing() const;
@@ -80,6 +86,8 @@ class Engine {
   Result<> connect(ServiceProvider& provider, std::string_view plugin);
   void make_streams();
   void make_replacements();
+  Task<> replace_aggregates(const std::vector<PlannedPlugin>& wanted, ReloadOutcome& outcome);
+  Task<bool> replace_aggregates_of(const PlannedPlugin& plugin, ReloadOutcome& outcome);
   Task<> listen();
   Result<std::optional<NamedExtension>> find_peer_link() const;
   RecordLink* record_link_of(std::string_view instance) const;
@@ -101,6 +109,8 @@ class Engine {
   std::unique_ptr<StreamService> streams_;
   std::unique_ptr<ReplacementService> replacements_;
   bool broker_open_ = false;
+  // Plugins whose aggregates a reload has replaced, by instance: as what they run since.
+  std::map<std::string, const MillraceDescriptor*> replaced_;
   std::vector<Transport*> listening_;
   std::vector<Endpoint> endpoints_;
 };

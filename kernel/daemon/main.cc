@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <future>
 #include <iostream>
 #include <optional>
@@ -13,17 +14,20 @@
 #include "kernel/config/text.h"
 #include "kernel/daemon/arguments.h"
 #include "kernel/daemon/engine.h"
+#include "kernel/daemon/plan_remarks.h"
 #include "kernel/daemon/process.h"
+#include "kernel/daemon/read_plan.h"
 #include "kernel/daemon/reload.h"
+#include "kernel/daemon/reload_files.h"
 #include "kernel/daemon/service_manager.h"
 #include "kernel/daemon/service_reports.h"
-#include "kernel/daemon/setting_problems.h"
 #include "kernel/env/block_on.h"
 #include "kernel/env/real_environment.h"
+#include "kernel/host/load_guard.h"
+#include "kernel/host/trial.h"
 #include "kernel/log/fatal_signals.h"
 #include "kernel/log/metrics_registry.h"
 #include "kernel/log/stderr_log.h"
-#include "kernel/partition/config_options.h"
 
 namespace millrace::kernel {
 namespace {
@@ -70,37 +74,8 @@ std::optional<int> send_buffer_of(const Plan& plan) {
   return static_cast<int>(bytes);
 }
 
-std::expected<Plan, ConfigErrors> read_plan(const ConfigSource& source) {
-  const auto config = Config::load(source);
-  if (!config) return std::unexpected(config.error());
-  auto plan = make_plan(*config, broker_defaults(), topic_table_settings());
-  if (!plan) return plan;
-  auto problems = setting_problems(*plan);
-  if (!problems.empty()) return std::unexpected(std::move(problems));
-  return plan;
-}
-
 LogLevels levels_of(const LogSettings& settings) {
   return {.others = settings.level, .of = settings.levels};
-}
-
-// Takes over what can be changed in a running broker: the options declared as reloadable.
-void reload(const ConfigSource& source, const std::vector<SettingFact>& running, StderrLog& sink,
-            const Log& log) {
-  const auto plan = read_plan(source);
-  if (!plan) {
-    for (const auto& error : plan.error()) {
-      log.error("SIGHUP: the configuration is wrong; nothing was changed",
-                {{"error", to_string(error)}});
-    }
-    return;
-  }
-  sink.set_levels(levels_of(plan->log));
-  log.info("SIGHUP: log levels are as configured now");
-  const auto waiting = changed_at_restart(running, plan->settings);
-  if (waiting.empty()) return;
-  log.warning("SIGHUP: other options have changed too; they count from the next start",
-              {{"options", joined(waiting)}});
 }
 
 const char* name_of_signal(int signal) { return signal == SIGTERM ? "SIGTERM" : "SIGINT"; }
@@ -176,12 +151,84 @@ Starting start(Engine& engine, Shard& control, const Signals& signals, ServiceRe
   return starting;
 }
 
+// What a reload of a running broker needs.
+struct Running {
+  const ConfigSource& source;
+  std::string data;
+  RealEnvironment& environment;
+  const Signals& signals;
+  StderrLog& sink;
+  const Log& log;
+  Engine& engine;
+  ServiceReports& reports;
+};
+
+std::string refused(const Log& log, const std::vector<std::string>& errors) {
+  for (const auto& error : errors) {
+    log.error("SIGHUP: the configuration is wrong; nothing was changed", {{"error", error}});
+  }
+  const auto others = errors.size() - 1;
+  return concat("reload refused: ", errors.front(),
+                others == 0 ? std::string() : concat(" (and ", others, " more)"));
+}
+
+Task<> reload_engine(Engine& engine, Plan wanted, ReloadOutcome& outcome) {
+  auto reloading = engine.reload(std::move(wanted));
+  MR_CO_TRY(outcome, co_await std::move(reloading));
+  co_return {};
+}
+
+// Takes over what can be changed in a running broker. Answers what the service manager shows of it.
+// A signal that comes meanwhile is left in `next`.
+std::string reload(const Running& running, int& next) {
+  const auto& log = running.log;
+  ReloadFiles files(running.environment.files(), running.data, trial_by_this_program());
+  auto plan = read_plan(running.source, [&files](const std::string& path, std::string_view kind) {
+    return files.load(path, kind);
+  });
+  if (!plan) {
+    std::vector<std::string> errors;
+    for (const auto& error : plan.error()) errors.push_back(to_string(error));
+    return refused(log, errors);
+  }
+  const auto levels = levels_of(plan->log);
+  ReloadOutcome outcome;
+  auto ended = begin(running.environment.control(), running.signals,
+                     [&engine = running.engine, &outcome, wanted = *std::move(plan)] {
+                       return reload_engine(engine, wanted, outcome);
+                     });
+  while (!is_over(ended)) {
+    const int signal = next_signal(running.signals, running.engine, running.reports);
+    if (signal != Signals::woken && next != SIGTERM && next != SIGINT) next = signal;
+  }
+  const auto reloaded = ended.get();
+  if (!reloaded) return refused(log, {reloaded.error().detail});
+  running.sink.set_levels(levels);
+  log.info("SIGHUP: log levels are as configured now");
+  for (const auto& done : outcome.done) log.info("SIGHUP: done", {{"what", done}});
+  for (const auto& failed : outcome.failed) {
+    log.error("SIGHUP: not done; the next reload tries it again", {{"what", failed}});
+  }
+  for (const auto& path : files.at_restart()) {
+    outcome.at_restart.push_back(concat("the new ", path));
+  }
+  if (!outcome.at_restart.empty()) {
+    log.warning("SIGHUP: other options have changed too; they count from the next start",
+                {{"options", joined(outcome.at_restart)}});
+  }
+  return status_of(outcome);
+}
+
 Exit serve(Plan plan, const ConfigSource& source, RealEnvironment& environment, StderrLog& sink,
            Metrics& metrics, const Signals& signals) {
   const Log log(sink, "broker");
   Shard& control = environment.control();
-  const auto settings = plan.settings;
-  Engine engine(std::move(plan), {environment, sink, metrics}, &sink);
+  for (const auto& warning : warnings_of(plan)) log.warning(warning);
+  if (has_no_admin(plan)) {
+    log.info("the configuration has no transport http: no /metrics, /healthz and /admin");
+  }
+  const auto data = std::filesystem::absolute(plan.broker.data).string();
+  Engine engine(std::move(plan), {environment, sink, metrics, trial_by_this_program()}, &sink);
   ServiceManager manager(ServiceManager::variables(), ::getpid(), log);
   ServiceReports reports(manager, environment, log);
 
@@ -195,14 +242,15 @@ Exit serve(Plan plan, const ConfigSource& source, RealEnvironment& environment, 
   log.info("ready");
   reports.ready(engine.doing());
 
+  const Running running{source, data, environment, signals, sink, log, engine, reports};
   int signal = started.stop.value_or(started.reload ? SIGHUP : Signals::woken);
   while (signal == SIGHUP || signal == Signals::woken) {
+    int next = Signals::woken;
     if (signal == SIGHUP) {
       reports.reloading();
-      reload(source, settings, sink, log);
-      reports.reloaded();
+      reports.reloaded(reload(running, next));
     }
-    signal = next_signal(signals, engine, reports);
+    signal = next == Signals::woken ? next_signal(signals, engine, reports) : next;
   }
   log.info("stopping", {{"signal", name_of_signal(signal)}});
   auto stopping = begin(control, signals, [&engine] { return engine.stop(stop_grace); });
@@ -219,6 +267,7 @@ Exit serve(Plan plan, const ConfigSource& source, RealEnvironment& environment, 
 
 // What needs code of the plugins to be found out.
 Exit check(Plan plan, RealEnvironment& environment, StderrLog& sink, Metrics& metrics) {
+  const auto warnings = warnings_of(plan);
   Engine engine(std::move(plan), {environment, sink, metrics});
   const auto wrong = block_on(environment.control(), [&engine] { return engine.check(); });
   if (!wrong) {
@@ -227,8 +276,15 @@ Exit check(Plan plan, RealEnvironment& environment, StderrLog& sink, Metrics& me
   }
   for (const auto& error : *wrong) std::cerr << error.detail << '\n';
   if (!wrong->empty()) return Exit::bad_config;
+  for (const auto& warning : warnings) std::cerr << "warning: " << warning << '\n';
   std::cout << "the configuration is good\n";
   return Exit::clean;
+}
+
+// MILLRACE_JOURNAL_SOCKET: another than systemd's own, for tests; empty: none.
+std::string journal_socket() {
+  const char* other = std::getenv("MILLRACE_JOURNAL_SOCKET");
+  return other != nullptr ? other : JournalSocket::usual_path;
 }
 
 Exit run(int argc, char** argv, const Signals& signals) {
@@ -236,7 +292,10 @@ Exit run(int argc, char** argv, const Signals& signals) {
   if (const auto* exit = std::get_if<Exit>(&parsed)) return *exit;
   const auto& arguments = std::get<Arguments>(parsed);
 
-  auto plan = read_plan(arguments.config);
+  auto plan = [&arguments] {
+    const LoadGuard guard("millraced", static_cast<int>(Exit::bad_config));
+    return read_plan(arguments.config);
+  }();
   if (!plan) {
     for (const auto& error : plan.error()) std::cerr << to_string(error) << '\n';
     return Exit::bad_config;
@@ -244,8 +303,8 @@ Exit run(int argc, char** argv, const Signals& signals) {
   // Who asks for a check wants the verdict alone.
   const auto levels =
       arguments.check ? LogLevels{.others = LogLevel::error, .of = {}} : levels_of(plan->log);
-  StderrLog sink(levels, plan->log.format,
-                 is_journal(STDERR_FILENO, std::getenv("JOURNAL_STREAM")));
+  StderrLog sink(levels, plan->log.format, is_journal(STDERR_FILENO, std::getenv("JOURNAL_STREAM")),
+                 journal_socket());
   const LogBeforeFatalSignals log_first(sink);
   raise_open_files_limit(Log(sink, "environment"));
   MetricsRegistry metrics;
@@ -271,6 +330,9 @@ Exit run(int argc, char** argv, const Signals& signals) {
 
 int main(int argc, char** argv) {
   using millrace::kernel::Exit;
+  if (argc == 3 && std::string_view(argv[1]) == millrace::kernel::trial_argument) {
+    return millrace::kernel::run_trial(argv[2]);
+  }
   const millrace::kernel::Signals signals;
   millrace::kernel::fill_standard_descriptors();
   try {

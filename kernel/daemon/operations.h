@@ -22,17 +22,26 @@ class BrokerOperations final : public Operations {
   /// Before any transport listens.  [control thread]
   void set_plugins(std::vector<PluginFact> plugins) { plugins_ = std::move(plugins); }
   void set_state(State state) noexcept { state_ = state; }
+  /// As they count now.  [any thread]
+  void set_settings(std::vector<SettingFact> settings) {
+    const std::lock_guard lock(settings_mutex_);
+    settings_ = std::move(settings);
+  }
 
   State state() const noexcept override { return state_; }
   std::vector<PluginFact> plugins() const override { return plugins_; }
-  std::vector<SettingFact> settings() const override { return settings_; }
+  std::vector<SettingFact> settings() const override {
+    const std::lock_guard lock(settings_mutex_);
+    return settings_;
+  }
   std::vector<LogLevelFact> log_levels() const override;
   Result<> set_log_level(std::string_view subsystem, std::optional<LogLevel> level) override;
 
  private:
   std::vector<std::string> subsystems() const;
 
-  const std::vector<SettingFact> settings_;
+  mutable std::mutex settings_mutex_;
+  std::vector<SettingFact> settings_;  // guarded by settings_mutex_
   StderrLog* const log_;
   std::vector<PluginFact> plugins_;
   std::atomic<State> state_ = State::starting;

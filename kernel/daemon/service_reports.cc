@@ -36,8 +36,8 @@ void ServiceReports::report(std::string doing) {
   if (!manager_.listens()) return;
   if (doing != doing_) {
     if (starting_) manager_.extend_start(start_step_max);
-    manager_.tell_status(doing);
     doing_ = std::move(doing);
+    tell_status();
   }
   if (manager_.watchdog()) beat();
 }
@@ -69,9 +69,21 @@ void ServiceReports::ready(std::string doing) {
 
 void ServiceReports::reloading() { manager_.tell_reloading(environment_.clock().now()); }
 
+void ServiceReports::reloaded(std::string remark) {
+  const bool other = remark != remark_;
+  remark_ = std::move(remark);
+  if (other && manager_.listens()) tell_status();
+  manager_.tell_ready();
+}
+
+void ServiceReports::tell_status() {
+  manager_.tell_status(remark_.empty() ? doing_ : concat(doing_, "; ", remark_));
+}
+
 void ServiceReports::stopping(std::string doing) {
   starting_ = false;
   serving_ = false;
+  remark_.clear();
   manager_.tell_stopping();
   report(std::move(doing));
 }

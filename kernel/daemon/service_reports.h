@@ -27,12 +27,14 @@ class ServiceReports {
 
   void ready(std::string doing);
   void reloading();
-  void reloaded() { manager_.tell_ready(); }
+  /// `remark`: what stays to be said of it behind what the broker does, until the next reload.
+  void reloaded(std::string remark);
   void stopping(std::string doing);
   void failed(std::string_view reason);
 
  private:
   void beat();
+  void tell_status();
 
   ServiceManager& manager_;
   Environment& environment_;
@@ -41,6 +43,7 @@ class ServiceReports {
   bool starting_ = true;
   bool serving_ = false;
   std::string doing_;
+  std::string remark_;
   MonoTime beaten_;  // when all loops last had turned
   bool warned_ = false;
 };

@@ -12,7 +12,9 @@ import pytest
 from harness.broker import PREFIX, Millrace, free_port
 from harness.confluent import Confluent
 from harness.paths import SOURCE
+from harness.plugin_files import install_damaged
 from harness.records import Record
+from harness.streams import STEPS
 from harness.wire import RawConnection
 from harness.zookeeper import ZooKeeper
 
@@ -84,6 +86,28 @@ def test_a_missing_file_is_said():
     refused = daemon("--config", "/no/such/millrace.toml")
     assert refused.returncode == BAD_CONFIG
     assert "/no/such/millrace.toml" in refused.stderr
+
+
+def test_a_folder_of_plugins_that_is_not_there_is_told():
+    checked = daemon("--set", 'plugins.path=["/no/such"]', "--check")
+    assert checked.returncode == 0
+    assert "warning: --set plugins.path" in checked.stderr
+    assert "there is no folder /no/such" in checked.stderr
+
+
+def test_a_damaged_plugin_is_named_by_whom_it_ends(tmp_path):
+    hurt = tmp_path / "operators" / "hurt.so"
+    install_damaged(STEPS / "operators" / "pass.so", hurt)
+    refused = daemon("--set", f'plugins.path=["{tmp_path}"]', "--check")
+    assert refused.returncode == BAD_CONFIG
+    assert f"millraced: {hurt}: whoever loads it ends by SIG" in refused.stderr
+
+
+def test_who_has_no_http_is_told(tmp_path):
+    config = tmp_path / "millrace.toml"
+    config.write_text("[transport.kafka]\n")
+    started = daemon("--config", config, "--set", "broker.data=/proc/no/such")
+    assert "the configuration has no transport http" in started.stderr
 
 
 @pytest.mark.parametrize("config", sorted((SOURCE / "configs").glob("*.toml")), ids=lambda p: p.name)

@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 from harness.broker import Millrace
-from harness.confluent import create_topic
+from harness.confluent import Confluent, create_topic
+from harness.plugin_files import install, install_damaged
+from harness.records import Record
+from harness.streams import STEPS, Streams
 
 pytestmark = pytest.mark.millrace
 
@@ -36,8 +39,11 @@ class Supervised(Millrace):
         self.socket.bind("\0" + name)
         self.log_path.touch()
         log = self.log_path.stat()
+        self.journal = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.journal.bind(f"\0{name}-journal")
         self.variables = {
             "NOTIFY_SOCKET": f"@{name}",
+            "MILLRACE_JOURNAL_SOCKET": "",
             "WATCHDOG_USEC": WATCHDOG_SECONDS * 1_000_000,
             "JOURNAL_STREAM": f"{log.st_dev}:{log.st_ino}",
         }
@@ -86,6 +92,7 @@ class Supervised(Millrace):
     def close(self) -> None:
         super().close()
         self.socket.close()
+        self.journal.close()
 
 
 @pytest.fixture
@@ -189,3 +196,171 @@ def test_in_the_journal_lines_have_a_priority_and_no_time(broker):
     lines = broker.log_text().splitlines()
     assert lines
     assert all(line.startswith(("<6>INFO  ", "<4>WARN  ")) for line in lines), lines
+
+
+def test_entries_of_the_journal_have_fields(broker):
+    broker.variables["MILLRACE_JOURNAL_SOCKET"] = f"{broker.variables['NOTIFY_SOCKET']}-journal"
+    broker.begin()
+    broker.journal.settimeout(DATAGRAM_SECONDS_MAX)
+    while True:
+        fields = dict(line.split("=", 1) for line in broker.journal.recv(65536).decode().splitlines())
+        if fields["MESSAGE"].startswith("INFO  broker: listening") and "kafka" in fields["MESSAGE"]:
+            break
+    assert fields["PRIORITY"] == "6"
+    assert fields["MILLRACE_TRANSPORT"] == "kafka"
+    assert fields["MILLRACE_ADDRESS"] == broker.address
+    broker.wait_told("READY=1")
+    assert broker.stop()[0] == 0
+    assert broker.log_text() == ""
+
+
+STAMPS = """
+[stream.stamps]
+sources = ["in"]
+sink = "out"
+[[stream.stamps.steps]]
+operator = "stamp"
+"""
+
+
+class Reloaded:
+    """A broker whose configuration and plugins a test changes, as packages and people do."""
+
+    def __init__(self, folder: Path, broker: Supervised):
+        self.broker = broker
+        self.declared = folder / "conf.d" / "stamps.toml"
+        self.file = folder / "plugins" / "operators" / "stamp.so"
+        self.declared.parent.mkdir()
+        self.file.parent.mkdir(parents=True)  # a folder of plugins that is there, and empty
+
+    def install(self, version: str) -> None:
+        install(STEPS / "operators" / f"stamp_{version}.so", self.file)
+
+    def reload(self) -> str:
+        """What the STATUS that the service manager is told says of it."""
+        self.broker.told.clear()
+        self.broker.process.send_signal(signal.SIGHUP)
+        self.broker.wait_told("RELOADING=1")
+        self.broker.wait_told("READY=1")
+        told = [line for line in self.broker.told if line.startswith("STATUS=")]
+        return told[-1].partition("; ")[2] if told else ""
+
+
+@pytest.fixture
+def reloaded(tmp_path):
+    config = tmp_path / "millrace.toml"
+    config.write_text(f'[plugins]\npath = ["{tmp_path}/plugins"]\n')
+    one = Supervised(tmp_path / "broker", config)
+    try:
+        made = Reloaded(tmp_path, one)
+        one.begin().wait_told("READY=1")
+        yield made
+        assert one.stop()[0] == 0
+    finally:
+        one.close()
+
+
+def test_a_plugin_is_dropped_in_upgraded_and_taken_out_by_reloads(reloaded):
+    broker = reloaded.broker
+    client = Confluent(broker.address)
+    for topic in ("in", "out"):
+        client.create_topic(topic, 1)
+    streams = Streams(broker)
+
+    def answer(number: int, value: bytes, expected: bytes) -> None:
+        client.produce("in", [Record(b"k", value, partition=0)])
+        streams.wait_for_position("stamps", number)
+        assert client.read("out", 0)[-1].value == expected
+
+    reloaded.install("one")
+    reloaded.declared.write_text(STAMPS)
+    assert reloaded.reload() == ""
+    broker.wait_for_log_line("SIGHUP: done", "stream stamps: started")
+    answer(1, b"a", b"one:1:a")
+
+    # Its state and its position stay.
+    reloaded.install("two")
+    assert reloaded.reload() == ""
+    broker.wait_for_log_line("SIGHUP: done", "stream stamps: operator stamp replaced")
+    answer(2, b"b", b"two:2:b")
+    lines = broker.log_text().count("SIGHUP: done")
+    assert reloaded.reload() == "" and broker.log_text().count("SIGHUP: done") == lines
+
+    reloaded.declared.unlink()
+    assert reloaded.reload() == ""
+    broker.wait_for_log_line("SIGHUP: done", "stream stamps: ended")
+    assert streams.http.ask("GET", "/admin/streams/stamps").status == 404
+    client.close()
+
+
+def test_a_reload_of_something_wrong_changes_nothing(reloaded):
+    broker = reloaded.broker
+    streams = Streams(broker)
+    reloaded.install("one")
+    reloaded.declared.write_text(STAMPS)
+    reloaded.reload()
+
+    def refused(said: str) -> None:
+        assert said in reloaded.reload()
+        broker.wait_for_log_line("nothing was changed", said)
+        assert streams.describe("stamps")["steps"][0]["path"] == str(reloaded.file)
+        assert streams.http.get("/admin/log-level")["level"] == "info"
+
+    wrong = STAMPS + '[log]\nlevel = "debug"\n[stream.more]\nsources = ["in"]\n[[stream.more.steps]]\n'
+    reloaded.declared.write_text(wrong + 'operator = "stamq"\n')
+    refused("nearest known: stamp")
+    # A file whose code ends whoever maps it.
+    install_damaged(STEPS / "operators" / "pass.so", reloaded.file.with_name("hurt.so"))
+    reloaded.declared.write_text(wrong + 'operator = "hurt"\n')
+    refused("a process that loads it ends by SIG")
+    reloaded.file.with_name("hurt.so").unlink()
+    reloaded.file.unlink()
+    reloaded.file.write_bytes(b"\x7fELF, and no more")
+    reloaded.declared.write_text(STAMPS)
+    refused("stamp.so: truncated")
+    broker.assert_running()
+
+
+def test_what_waits_for_a_restart_is_shown_by_the_status(reloaded):
+    reloaded.declared.write_text('[compression]\nplugins = ["gzip"]\n')
+    status = reloaded.reload()
+    assert status.startswith("from the next start: ")
+    for word in ("plugin compression/zstd ends", "compression.plugins"):
+        assert word in status
+        reloaded.broker.wait_for_log_line("count from the next start", word)
+
+
+def test_an_aggregate_goes_on_as_its_upgraded_plugin_and_one_that_does_not_fit_is_told(tmp_path):
+    versions = STEPS.parent / "aggregates" / "operators"
+    file = tmp_path / "plugins" / "operators" / "tally.so"
+    install(versions / "tally.so", file)
+    config = tmp_path / "millrace.toml"
+    config.write_text(f'[plugins]\npath = ["{tmp_path}/plugins"]\n[operators]\nplugins = ["tally"]\n')
+    one = Supervised(tmp_path / "broker", config)
+
+    def add(number: int) -> str:
+        deadline = time.monotonic() + DATAGRAM_SECONDS_MAX
+        while True:  # its topic is made, and loaded
+            answer = Streams(one).http.ask("POST", "/admin/aggregates/tally/k", {"command": f"add {number}"})
+            if answer.status != 503 or time.monotonic() > deadline:
+                return answer.json()["answer"]
+
+    def reload() -> None:
+        one.process.send_signal(signal.SIGHUP)
+        one.wait_told("RELOADING=1")
+        one.wait_told("READY=1")
+
+    try:
+        one.begin().wait_told("READY=1")
+        assert add(5) == "one:5"
+        install(versions / "tally_two.so", file)
+        reload()
+        one.wait_for_log_line("SIGHUP: done", "aggregate tally: replaced by version two")
+        assert add(7) == "two:12"
+        install(versions / "tally_cannot_read.so", file)
+        reload()
+        one.wait_for_log_line("SIGHUP: not done", "cannot go on from what is there")
+        assert add(1) == "two:13"
+        assert one.stop()[0] == 0
+    finally:
+        one.close()

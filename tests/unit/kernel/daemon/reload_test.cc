@@ -22,6 +22,37 @@ TEST(ReloadTest, LevelsOfTheLogNeedNoRestart) {
   EXPECT_THAT(changed_at_restart(running, wanted), IsEmpty());
 }
 
+TEST(ReloadTest, StreamsNeedNoRestart) {
+  auto wanted = running;
+  wanted.push_back({"stream.views.sink", "views", "conf.d/views.toml:3:8"});
+  EXPECT_THAT(changed_at_restart(running, wanted), IsEmpty());
+}
+
+TEST(ReloadTest, WhatCountsAfterItIsOfBoth) {
+  auto wanted = running;
+  wanted[0].value = "2";
+  wanted[3] = {"log.level", "debug", "m.toml:2:1"};
+  wanted.pop_back();
+  wanted.push_back({"stream.views.sink", "views", "m.toml:5:1"});
+  std::vector<std::string> told;
+  for (const auto& one : settings_after_reload(running, wanted)) {
+    told.push_back(one.key + "=" + one.value);
+  }
+  EXPECT_THAT(told, ElementsAre("broker.memory=1", "broker.rack=", "log.format=text",
+                                "log.level=debug", "stream.views.sink=views"));
+}
+
+TEST(ReloadTest, TheStatusSaysWhatIsNotDone) {
+  EXPECT_EQ(status_of({}), "");
+  EXPECT_EQ(status_of({.done = {"stream a: started"}, .failed = {}, .at_restart = {}}), "");
+  EXPECT_EQ(status_of({.done = {}, .failed = {}, .at_restart = {"broker.id", "plugin x ends"}}),
+            "from the next start: broker.id, plugin x ends");
+  EXPECT_EQ(
+      status_of(
+          {.done = {}, .failed = {"stream a: started: not done: x"}, .at_restart = {"broker.id"}}),
+      "reloaded in part: stream a: started: not done: x");
+}
+
 TEST(ReloadTest, OptionsThatDifferAreNamedOnce) {
   auto wanted = running;
   wanted[0].value = "2";
@@ -37,9 +68,9 @@ TEST(ReloadTest, WhereAValueComesFromIsNoDifference) {
 
 TEST(ReloadTest, OptionsThatComeAndGoAreNamed) {
   auto wanted = running;
-  wanted[1] = {"stream.clicks.parallelism", "2", "--set"};
+  wanted[1] = {"transport.clicks.listen", "2", "--set"};
   EXPECT_THAT(changed_at_restart(running, wanted),
-              ElementsAre("broker.rack", "stream.clicks.parallelism"));
+              ElementsAre("broker.rack", "transport.clicks.listen"));
 }
 
 }  // namespace

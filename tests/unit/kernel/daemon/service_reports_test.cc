@@ -51,8 +51,20 @@ TEST_F(ServiceReportsTest, AReloadIsToldAroundIt) {
   socket.told();
   reports.reloading();
   EXPECT_THAT(socket.told(), ElementsAre(StartsWith("RELOADING=1\nMONOTONIC_USEC=")));
-  reports.reloaded();
+  reports.reloaded({});
   EXPECT_THAT(socket.told(), ElementsAre("READY=1"));
+}
+
+TEST_F(ServiceReportsTest, WhatAReloadLeavesUndoneIsShownUntilTheNext) {
+  reports.ready("serving 1 partitions");
+  socket.told();
+  reports.reloaded("reload refused: no");
+  EXPECT_THAT(socket.told(),
+              ElementsAre("STATUS=serving 1 partitions; reload refused: no", "READY=1"));
+  reports.report("serving 2 partitions");
+  EXPECT_THAT(socket.told(), Contains("STATUS=serving 2 partitions; reload refused: no"));
+  reports.reloaded({});
+  EXPECT_THAT(socket.told(), ElementsAre("STATUS=serving 2 partitions", "READY=1"));
 }
 
 TEST_F(ServiceReportsTest, TheWatchdogHearsABeatOnlyWhenAllThreadsTurned) {
