@@ -23,8 +23,6 @@
 #include "kernel/host/instance_host.h"
 #include "kernel/host/library.h"
 
-extern char** environ;  // NOLINT(readability-redundant-declaration): not every unistd.h has it
-
 namespace millrace::kernel {
 
 namespace {

@@ -36,9 +36,12 @@ std::string_view priority_of(LogLevel level) {
 std::string own_name(std::string_view name) {
   std::string made(own_prefix);
   for (const char c : name.substr(0, name_bytes_max - own_prefix.size())) {
-    const bool lower = c >= 'a' && c <= 'z';
-    const bool fits = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    made += lower ? static_cast<char>(c - 'a' + 'A') : fits ? c : '_';
+    if (c >= 'a' && c <= 'z') {
+      made += static_cast<char>(c - 'a' + 'A');
+    } else {
+      const bool fits = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+      made += fits ? c : '_';
+    }
   }
   return made;
 }
