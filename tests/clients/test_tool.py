@@ -61,6 +61,47 @@ def test_consume_starts_where_it_is_told(tool):
     assert tool.text("consume", "tool-from", "--from", f"@{records[2]['timestamp'] + 1000}") == ""
 
 
+def test_consume_starts_at_a_time_and_before_the_end(tool):
+    tool.text("topic", "create", "tool-times", "--partitions", 2, "--config", "retention.ms=-1")
+    old = '{"value": "old %d", "partition": %d, "timestamp": 1000000000000}\n'
+    tool.text("produce", "tool-times", "--json", stdin=old % (0, 0) + old % (1, 1))
+    tool.text("produce", "tool-times", "--partition", 0, stdin="new\n")
+    consume = ("consume", "tool-times", "--format", "%p:%o:%s\\n")
+    assert tool.text(*consume, "--from", "1h30m") == "0:1:new\n"
+    assert tool.text(*consume, "--from", "2001-09-09") == "0:0:old 0\n0:1:new\n1:0:old 1\n"
+    assert tool.text(*consume, "--from", "2020-01-01T00:00:00Z") == "0:1:new\n"
+    assert tool.text(*consume, "--from", "-1") == "0:1:new\n1:0:old 1\n"
+    assert tool.text(*consume, "--from", "-5", "--partition", 0) == "0:0:old 0\n0:1:new\n"
+    assert tool.text(*consume, "--count", 0) == ""
+
+
+def test_messages_are_cut_and_printed_as_they_are_wanted(tool, tmp_path):
+    tool.text("topic", "create", "tool-formats", "--partitions", 1)
+    (tmp_path / "whole").write_text("two\nlines\n")
+    produce = ("produce", "tool-formats")
+    tool.text(*produce, "--key-separator", "\\t", "--header", "h=1", stdin="k\tv\n")
+    tool.text(*produce, "--separator", ";", "--key", "same", stdin="a;b")
+    tool.text(*produce, "--whole", "--file", tmp_path / "whole")
+    consume = ("consume", "tool-formats")
+    assert tool.text(*consume, "--headers", "--keys", "--count", 1) == "h=1\tk\tv\n"
+    assert tool.text(*consume, "--format", "%k[%K]=%s[%S] ") == (
+        "k[1]=v[1] same[4]=a[1] same[4]=b[1] [-1]=two\nlines\n[10] "
+    )
+
+
+@pytest.mark.millrace
+def test_what_is_the_clusters_own_is_not_deleted_by_a_slip(own_broker):
+    tool = Tool(own_broker.address)
+    tool.text("topic", "create", "orders")
+    tool.text("group", "reset", "own", "--to-latest", "--topic", "orders", "--execute")
+    refused = run("-b", tool.address, "topic", "delete", "__consumer_offsets")
+    assert refused.code == 1 and "is the cluster's own" in refused.errors and "--force" in refused.errors
+    assert "__consumer_offsets" in tool.text("topic", "list")
+    tool.text("topic", "delete", "__consumer_offsets", "--force")
+    slip = run("-b", tool.address, "topic", "describe", "ordres")
+    assert "nearest known: orders" in slip.errors
+
+
 def test_a_tombstone_and_bytes_that_are_no_text(tool):
     tool.text("topic", "create", "tool-null", "--partitions", 1)
     tool.text("produce", "tool-null", "--key-separator", "=", "--null-empty", stdin="k=\n")
@@ -148,13 +189,19 @@ def test_a_broker_that_ends_meanwhile_is_said_so(own_broker):
     "words, code, said",
     [
         (["topic", "describe", "no-such"], 1, "UNKNOWN_TOPIC_OR_PARTITION: topic 'no-such'"),
-        (["topic", "create", "bad name"], 64, "INVALID_TOPIC_EXCEPTION"),
+        (["topic", "create", "bad name"], 64, "it has ' '; allowed are a-z, A-Z, 0-9, '.', '_' and '-'"),
+        (["topic", "create", "orders😀"], 64, "it has '😀'; allowed are"),
         (["topic", "create", "x", "--config", "retention.ms=soon"], 64, "retention.ms"),
         (["topic", "create", "x", "--config", "novalue"], 64, "expected KEY=VALUE"),
-        (["topic", "create", "x", "--partitions", 0], 64, "INVALID_PARTITIONS"),
+        (["topic", "create", "x", "--partitions", 0], 64, "an integer from 1 to 2147483647"),
+        (["topic", "create", "x", "--replication-factor", 40_000], 64, "from 1 to 32767"),
         (["consume", "no-such"], 1, "UNKNOWN_TOPIC_OR_PARTITION"),
         (["produce", "no-such"], 1, "UNKNOWN_TOPIC_OR_PARTITION"),
         (["produce", "x", "--compression", "brotli"], 64, "none, gzip, snappy, lz4 or zstd"),
+        (["produce", "x", "--compression", "zst"], 64, "nearest known: zstd"),
+        (["produce", "x", "--file", "/no/such"], 1, "/no/such: No such file"),
+        (["consume", "x", "--count", -1], 64, 'an integer, at least 0, found "-1"'),
+        (["consume", "x", "--format", "%q"], 64, "%s value, %S its bytes"),
         (["consume", "x", "--from", "yesterday"], 64, "expected earliest, latest, an offset"),
         (["topic"], 64, "expected a verb: create, list"),
         (["frobnicate"], 64, "frobnicate"),
@@ -211,7 +258,7 @@ def test_plugins_are_listed_shown_and_checked(tmp_path):
         ),
         (
             ["topic", "create", "x", "--partitions", "zero"],
-            ['--partitions: expected an integer, found "zero"'],
+            ['--partitions: expected an integer from 1 to 2147483647, found "zero"'],
         ),
         (
             ["produce", "x", "--compresion", "gzip"],

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,18 +23,23 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// A shard whose loop runs when told to, and has no timers.
+/// A shard whose loop runs when told to, and whose time passes then.
 class LoopShard final : public Shard {
  public:
   unsigned index() const noexcept override { return 0; }
-  MonoTime now() const noexcept override { return {}; }
+  MonoTime now() const noexcept override { return now_; }
   bool is_current() const noexcept override { return true; }
   void post(Job job) override { jobs_.push_back(std::move(job)); }
   void resume_soon(std::coroutine_handle<> waiting) override {
     jobs_.push_back([waiting] { waiting.resume(); });
   }
-  TimerId schedule(MonoTime, Job) override { return TimerId::none; }
-  void unschedule(TimerId) noexcept override {}
+  TimerId schedule(MonoTime when, Job job) override {
+    timers_.emplace(++last_timer_, std::pair{when, std::move(job)});
+    return TimerId{last_timer_};
+  }
+  void unschedule(TimerId timer) noexcept override {
+    timers_.erase(static_cast<std::uint64_t>(timer));
+  }
   void report(std::string_view, const Error& error) noexcept override {
     ADD_FAILURE() << error.detail;
   }
@@ -44,9 +50,25 @@ class LoopShard final : public Shard {
       job();
     }
   }
+  void pass(Duration time) {
+    now_ += time;
+    for (auto at = timers_.begin(); at != timers_.end();) {
+      if (at->second.first > now_) {
+        ++at;
+        continue;
+      }
+      jobs_.push_back(std::move(at->second.second));
+      at = timers_.erase(at);
+    }
+    run();
+  }
+  std::size_t timers() const { return timers_.size(); }
 
  private:
+  MonoTime now_;
   std::deque<Job> jobs_;
+  std::map<std::uint64_t, std::pair<MonoTime, Job>> timers_;
+  std::uint64_t last_timer_ = 0;
 };
 
 /// The broker's end of one connection: sees requests, answers when the test says so.
@@ -148,7 +170,7 @@ class ClientTest : public testing::Test {
   }
   void start_connecting() {
     const auto connect = [](ClientTest* test) -> Task<> {
-      test->connected = co_await Client::connect(test->network, {"broker", 9092}, {});
+      test->connected = co_await Client::connect(test->network, {"broker", 9092}, test->options);
       co_return {};
     };
     spawn(shard, connect(this), "connect");
@@ -177,6 +199,7 @@ class ClientTest : public testing::Test {
   }
 
   LoopShard shard;
+  ClientOptions options;
   std::shared_ptr<FakeBroker> broker = std::make_shared<FakeBroker>();
   FakeNetwork network{broker};
   Result<std::unique_ptr<Client>> connected = Error{Errc::internal, "not connected"};
@@ -256,8 +279,31 @@ TEST_F(ClientTest, CallsInFlightEndWithTheConnection) {
   shard.run();
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, Errc::closed);
+  EXPECT_THAT(result.error().detail, HasSubstr("broker:9092 closed the connection"));
   call(client, MetadataRequest{}, [&](auto answer) { result = std::move(answer); });
   EXPECT_EQ(result.error().code, Errc::closed);
+}
+
+TEST_F(ClientTest, ABrokerThatDoesNotAnswerIsGivenUpAfterAWhile) {
+  options.answer_within = std::chrono::seconds(5);
+  auto& client = connect();
+  shard.pass(std::chrono::seconds(60));
+  ASSERT_TRUE(client.status());  // nothing was asked meanwhile
+  Result<MetadataResponse> first = Error{Errc::internal, "waits"};
+  Result<MetadataResponse> second = Error{Errc::internal, "waits"};
+  call(client, MetadataRequest{}, [&](auto answer) { first = std::move(answer); });
+  shard.pass(std::chrono::seconds(4));
+  call(client, MetadataRequest{}, [&](auto answer) { second = std::move(answer); });
+  broker->answer(broker->requests.at(0), MetadataResponse{});
+  shard.run();
+  EXPECT_TRUE(first);
+  shard.pass(std::chrono::seconds(4));
+  EXPECT_EQ(second.error().code, Errc::internal);
+  shard.pass(std::chrono::seconds(1));
+  EXPECT_EQ(second.error().code, Errc::timed_out);
+  EXPECT_THAT(second.error().detail, HasSubstr("broker:9092 has not answered for 5 s"));
+  EXPECT_FALSE(client.status());
+  EXPECT_EQ(shard.timers(), 0U);
 }
 
 TEST_F(ClientTest, ACallOutlivesItsClient) {

@@ -1,0 +1,210 @@
+"""The tool as people use it: in terminals of any width, in pipes, with Ctrl-C, and with brokers that say nothing."""
+
+import os
+import pty
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from harness.broker import PREFIX
+from harness.tmux import Terminals
+from harness.tool import Tool, run
+
+pytestmark = pytest.mark.millrace
+
+TOOL = str(PREFIX / "bin" / "millrace")
+SECONDS_MAX = 60
+LONG = "terminal-orders-of-today"
+
+
+@pytest.fixture(scope="module")
+def terminals(tmp_path_factory):
+    made = Terminals(tmp_path_factory.mktemp("tmux"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def tool(broker) -> Tool:
+    return Tool(broker.address)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def asked_in_vain(broker):
+    """One that accepts and never answers is asked while the other tests run: it takes ten seconds."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        asking = subprocess.Popen(
+            [TOOL, "-b", address, "topic", "list"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        yield address, asking
+        asking.kill()
+        asking.wait()
+
+
+def test_a_table_fits_a_terminal_of_any_width(broker, tool, terminals):
+    tool.text("topic", "create", LONG, "--partitions", 2)
+    tool.text("group", "reset", "terminal-group", "--to-latest", "--topic", LONG, "--execute")
+    narrow = terminals.millrace(40, "-b", broker.address, "topic", "list")
+    wide = terminals.millrace(120, "-b", broker.address, "topic", "list")
+    described = terminals.millrace(40, "-b", broker.address, "group", "describe", "terminal-group")
+
+    lines, code = wide.ended()
+    assert code == 0 and lines[0].split() == ["TOPIC", "PARTITIONS", "REPLICAS"]
+    assert [LONG, "2", "1"] in map(str.split, lines)
+    lines, code = narrow.ended()
+    at = lines.index(f"TOPIC       {LONG}")
+    assert code == 0 and lines[at + 1 : at + 3] == ["PARTITIONS  2", "REPLICAS    1"]
+    lines, code = described.ended()
+    assert code == 0
+    for expected in ("PARTITION  0", "PARTITION  1", "COMMITTED  0", "LAG        0"):
+        assert expected in lines, lines
+    # A pipe is never fitted.
+    assert [LONG, "2", "1"] in map(str.split, tool.text("topic", "list").splitlines())
+
+
+def test_colours_are_for_terminals_that_want_them(broker, terminals):
+    words = ("-b", broker.address, "cluster", "describe")
+    windows = {
+        "plain": terminals.millrace(100, *words),
+        "no colour": terminals.millrace(100, *words, NO_COLOR="1"),
+        "dumb": terminals.millrace(100, *words, TERM="dumb"),
+        "error": terminals.millrace(100, "-b", broker.address, "topic", "describe", "no-such"),
+    }
+    for window in windows.values():
+        window.ended()
+    assert "\x1b[1mBROKER" in windows["plain"].text("-e")
+    assert "\x1b" not in windows["no colour"].text("-e")
+    assert "\x1b" not in windows["dumb"].text("-e")
+    assert "\x1b[31mmillrace:" in windows["error"].text("-e")
+    assert "\x1b" not in run(*words).output
+
+
+def test_ctrl_c_ends_at_once_and_says_what_was_sent(broker, tool, terminals):
+    tool.text("topic", "create", "terminal-typed", "--partitions", 1)
+    reader = terminals.millrace(100, "-b", broker.address, "consume", "terminal-typed", "--follow")
+    writer = terminals.millrace(100, "-b", broker.address, "produce", "terminal-typed")
+    writer.keys("one", "Enter", "two", "Enter")
+    # Who types is not left waiting for a batch to be full.
+    assert "one\ntwo" in reader.wait_for("two")
+    writer.keys("C-c")
+    reader.keys("C-c")
+    lines, code = writer.ended()
+    assert code == 130
+    assert "millrace: ended by a signal; the broker has acknowledged 2 messages" in lines
+    lines, code = reader.ended()
+    assert code == 130
+    assert [line for line in lines if line] == ["one", "two", "^C"]
+
+
+def test_progress_is_shown_on_a_terminal_alone(broker, tool):
+    tool.text("topic", "create", "terminal-progress", "--partitions", 1)
+    ours, theirs = pty.openpty()
+    sending = subprocess.Popen(
+        [TOOL, "-b", broker.address, "produce", "terminal-progress"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    os.set_blocking(ours, False)
+    seen = b""
+    deadline = time.monotonic() + SECONDS_MAX
+    while b" messages, " not in seen:
+        assert time.monotonic() < deadline, seen
+        sending.stdin.write(b"line\n")
+        sending.stdin.flush()
+        time.sleep(0.02)
+        try:
+            seen += os.read(ours, 4096)
+        except BlockingIOError:
+            pass
+    sending.stdin.close()
+    assert sending.wait(SECONDS_MAX) == 0
+    os.close(ours)
+    quiet = run("-b", broker.address, "produce", "terminal-progress", stdin="x\n" * 100)
+    assert quiet.errors == "sent 100 records\n"
+
+
+def to(output: str, *words: object) -> subprocess.CompletedProcess:
+    """With stdout where a shell puts it."""
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {output}', "sh", TOOL, *map(str, words)],
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=SECONDS_MAX,
+    )
+
+
+@pytest.mark.parametrize("output, said", [(">/dev/full", "No space left"), (">&-", "Bad file descriptor")])
+def test_what_cannot_be_printed_is_told(broker, output, said):
+    for words in (("topic", "list"), ("-o", "json", "topic", "list"), ("--help",)):
+        done = to(output, "-b", broker.address, *words)
+        assert done.returncode == 74
+        assert "millrace: stdout: " in done.stderr and said in done.stderr
+
+
+def test_a_reader_that_has_enough_ends_consume_quietly(broker, tool):
+    tool.text("topic", "create", "terminal-pipe", "--partitions", 1)
+    tool.text("produce", "terminal-pipe", stdin=("x" * 99 + "\n") * 5000)
+    for follow in ((), ("--follow",)):
+        consuming = subprocess.Popen(
+            [TOOL, "-b", broker.address, "consume", "terminal-pipe", *follow],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert consuming.stdout.read(100) == b"x" * 99 + b"\n"
+        consuming.stdout.close()
+        assert (consuming.wait(SECONDS_MAX), consuming.stderr.read()) == (0, b"")
+
+
+def test_whoever_is_interrupted_leaves_whole_lines(broker, tool, tmp_path):
+    tool.text("topic", "create", "terminal-cut", "--partitions", 1)
+    tool.text("produce", "terminal-cut", stdin="y" * 1000 + "\n")
+    with open(tmp_path / "lines", "wb") as file:
+        consuming = subprocess.Popen(
+            [TOOL, "-b", broker.address, "consume", "terminal-cut", "--follow"],
+            stdout=file,
+            stderr=subprocess.PIPE,
+        )
+    deadline = time.monotonic() + SECONDS_MAX
+    while not (tmp_path / "lines").stat().st_size:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    consuming.send_signal(signal.SIGINT)
+    # As a shell has it: 130.
+    assert consuming.wait(SECONDS_MAX) == -signal.SIGINT
+    assert (tmp_path / "lines").read_text() == "y" * 1000 + "\n"
+    assert consuming.stderr.read() == b""
+
+
+def test_a_closed_port_is_told_with_what_to_try():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    refused = run("-b", address, "topic", "list")
+    assert refused.code == 69 and refused.output == ""
+    for part in (f"no broker at {address}", "Connection refused, after ", " ms; is it running", "--bootstrap HOST:PORT"):
+        assert part in refused.errors
+    admin = run("stream", "--admin", address, "list")
+    assert admin.code == 69
+    assert f"no admin API of a broker at {address}" in admin.errors and "--admin HOST:PORT" in admin.errors
+
+
+def test_the_next_of_several_brokers_is_asked(broker):
+    assert run("-b", f"127.0.0.1:1,{broker.address}", "topic", "list").code == 0
+    neither = run("-b", "127.0.0.1:1,[::1]:1", "topic", "list")
+    assert neither.code == 69
+    assert "no broker at 127.0.0.1:1" in neither.errors and "no broker at [::1]:1" in neither.errors
+
+
+def test_one_that_does_not_answer_is_given_up(asked_in_vain):
+    address, asking = asked_in_vain
+    output, errors = asking.communicate(timeout=SECONDS_MAX)
+    assert (asking.returncode, output) == (69, "")
+    assert f"no broker at {address}: no answer for 10 s; does it hang, or is a firewall between?" in errors
