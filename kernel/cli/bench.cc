@@ -25,7 +25,7 @@ using filelog::say;
 
 constexpr std::int64_t seconds_default = 10;
 constexpr std::int64_t consumed_default = 100'000;
-constexpr double paced_default = 1000;
+constexpr std::int64_t paced_default = 1000;
 constexpr Duration look_interval = std::chrono::milliseconds(20);
 constexpr Duration rest_wait_max = std::chrono::seconds(10);
 
@@ -48,9 +48,9 @@ std::string latency_of(Kind kind, const BenchSettings& settings) {
         return "from when a message was due until it was acknowledged: waiting behind others "
                "counts";
       }
-      return "from when a batch was handed to its connection until it was acknowledged; its "
-             "messages "
-             "count with its time, and wait before that as long as the load is more than is taken";
+      return "from when a batch was handed to its connection until it was acknowledged, with as "
+             "much "
+             "load as is taken; its messages count with its time";
     case Kind::consume:
       return "of the fetch requests that brought messages, until the answer was here";
     case Kind::end_to_end: break;
@@ -215,7 +215,7 @@ class Bench {
                               {"connections", settings_.connections},
                               {"acks", settings_.acks},
                               {"codec", settings_.compression},
-                              {"rate", static_cast<std::int64_t>(settings_.rate)},
+                              {"rate", settings_.rate},
                               {"messages", counts.messages},
                               {"bytes", counts.bytes},
                               {"unread", unread_},
@@ -244,10 +244,9 @@ class Bench {
               << "  this client, one thread that checks and opens what it reads, used "
               << decimal(cpu * 100, 0) << " % of a core"
               << (cpu > 0.9 ? ": it is what limits this, not the broker" : "") << '\n';
-    constexpr double reached = 0.99;
-    if (kind_ != Kind::consume && settings_.rate > 0 && per_second < reached * settings_.rate) {
-      std::cout << "  the rate of " << decimal(settings_.rate, 0)
-                << " messages/s was not reached\n";
+    const auto reached = 0.99 * static_cast<double>(settings_.rate);
+    if (kind_ != Kind::consume && per_second < reached) {
+      std::cout << "  the rate of " << settings_.rate << " messages/s was not reached\n";
     }
   }
 
@@ -277,17 +276,13 @@ BenchSettings completed(Kind kind, BenchSettings settings) {
   }
   // Both ends end after so many messages, for what was sent is waited for.
   if (kind == Kind::end_to_end && settings.seconds > 0) {
-    const auto by_time =
-        static_cast<std::int64_t>(settings.rate * static_cast<double>(settings.seconds));
-    const auto limit = std::max<std::int64_t>(by_time, 1);
-    settings.messages = settings.messages > 0 ? std::min(settings.messages, limit) : limit;
+    const auto by_time = settings.rate * settings.seconds;
+    settings.messages = settings.messages > 0 ? std::min(settings.messages, by_time) : by_time;
   }
   return settings;
 }
 
 Task<> bench(Environment& environment, const Context& context, Kind kind, BenchSettings settings) {
-  MR_CO_CHECK(bench_acks(settings.acks));
-  MR_CO_CHECK(bench_compression(settings.compression));
   MR_CO_TRY(const auto loaded, LoadedCodecs::load(context, environment));
   Bench bench(environment, context, kind, completed(kind, std::move(settings)));
   co_return co_await bench.run(loaded.codecs());
@@ -295,46 +290,50 @@ Task<> bench(Environment& environment, const Context& context, Kind kind, BenchS
 
 void add_options(CLI::App& verb, Kind kind, BenchSettings& settings) {
   constexpr std::int64_t many = std::int64_t{1} << 40;
-  constexpr std::size_t stamp_bytes = sizeof(Duration::rep);
+  constexpr std::int64_t stamp_bytes = sizeof(Duration::rep);
+  constexpr std::int64_t bytes_max = 100'000'000;
   const bool sends = kind != Kind::consume;
   verb.add_option("--topic", settings.topic,
                   kind == Kind::consume
                       ? "read this one, from its start; default: one is made, filled and removed"
                       : "default: one is made and removed")
       ->type_name("NAME")
-      ->check(not_empty);
+      ->check(topic_name);
   verb.add_option("--messages", settings.messages, "end after so many")
-      ->check(CLI::Range(std::int64_t{1}, many));
+      ->check(whole_number(std::int64_t{1}, many));
   verb.add_option("--seconds", settings.seconds,
                   kind == Kind::consume ? "end after so long" : "end after so long; default: 10")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
+      ->check(whole_number(std::int64_t{1}, std::int64_t{1'000'000}));
   verb.add_option("--size", settings.message_bytes, "bytes of a message that is sent")
-      ->check(CLI::Range(kind == Kind::end_to_end ? stamp_bytes : std::size_t{1},
-                         std::size_t{100'000'000}))
+      ->check(whole_number(kind == Kind::end_to_end ? stamp_bytes : std::int64_t{1}, bytes_max))
       ->capture_default_str();
   if (sends) {
     verb.add_option("--rate", settings.rate,
                     kind == Kind::end_to_end ? "messages a second; default: 1000"
                                              : "messages a second; default: as fast as it goes")
-        ->check(CLI::Range(0.01, 1e9));
+        ->check(whole_number(std::int64_t{1}, std::int64_t{1'000'000'000}));
   }
-  verb.add_option("--acks", settings.acks, "1 or all")->capture_default_str();
+  verb.add_option("--acks", settings.acks, "1 or all")
+      ->check(one_of({"1", "all"}))
+      ->capture_default_str();
   verb.add_option("--codec", settings.compression, "none, gzip, snappy, lz4 or zstd")
+      ->check(one_of({"none", "gzip", "snappy", "lz4", "zstd"}))
       ->capture_default_str();
   verb.add_option("--partitions", settings.partitions, "of the topic that is made")
-      ->check(CLI::Range(1, 10'000))
+      ->check(whole_number(std::int32_t{1}, std::int32_t{10'000}))
       ->capture_default_str();
   verb.add_option("--replication-factor", settings.replicas,
-                  "of the topic that is made; default: the cluster's");
+                  "of the topic that is made; default: the cluster's")
+      ->check(whole_number(std::int64_t{1}, std::int64_t{32'767}));
   verb.add_option("--connections", settings.connections, "each with all the brokers")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1000}))
+      ->check(whole_number(std::int64_t{1}, std::int64_t{1000}))
       ->capture_default_str();
   verb.add_option("--in-flight", settings.in_flight,
                   "requests of a connection that are not answered")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1000}))
+      ->check(whole_number(std::int64_t{1}, std::int64_t{1000}))
       ->capture_default_str();
   verb.add_option("--batch", settings.batch_bytes, "bytes of the messages that go together at most")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{100'000'000}))
+      ->check(whole_number(std::int64_t{1}, bytes_max))
       ->capture_default_str();
 }
 

@@ -25,15 +25,23 @@ std::vector<std::byte> letters(Random& random, std::size_t bytes) {
   return text;
 }
 
+// Its words were checked when they were parsed.
+CompressionId compression_of(const std::string& text) {
+  for (const auto id :
+       {CompressionId::gzip, CompressionId::snappy, CompressionId::lz4, CompressionId::zstd}) {
+    if (name_of(id) == text) return id;
+  }
+  return CompressionId::none;
+}
+
 class Producers {
  public:
-  Producers(BenchRun& run, BenchCounts& counts, bool stamped, std::int16_t acks,
-            CompressionId compression)
+  Producers(BenchRun& run, BenchCounts& counts, bool stamped)
       : run_(run),
         counts_(counts),
         stamped_(stamped),
-        acks_(acks),
-        compression_(compression),
+        acks_(run.settings().acks == "1" ? 1 : -1),
+        compression_(compression_of(run.settings().compression)),
         pool_(letters(run.environment().random(), pool_bytes + run.settings().message_bytes)),
         pace_(run.now(), run.settings().rate),
         batch_messages_(std::max<std::int64_t>(
@@ -196,9 +204,7 @@ class Producers {
 }  // namespace
 
 Task<> bench_produce(BenchRun& run, BenchCounts& counts, bool stamped) {
-  MR_CO_TRY(const auto acks, bench_acks(run.settings().acks));
-  MR_CO_TRY(const auto compression, bench_compression(run.settings().compression));
-  Producers producers(run, counts, stamped, acks, compression);
+  Producers producers(run, counts, stamped);
   co_return co_await producers.run();
 }
 

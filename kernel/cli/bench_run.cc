@@ -92,21 +92,6 @@ Task<> BenchRun::end() {
   co_return error_of(code, "topic " + in_quotes(topic_.topic.name) + " is left behind");
 }
 
-Result<std::int16_t> bench_acks(const std::string& text) {
-  if (text == "all" || text == "-1") return std::int16_t{-1};
-  if (text == "1") return std::int16_t{1};
-  return Error{Errc::invalid_argument, "--acks " + in_quotes(text) + ": expected 1 or all"};
-}
-
-Result<CompressionId> bench_compression(const std::string& text) {
-  for (const auto id : {CompressionId::none, CompressionId::gzip, CompressionId::snappy,
-                        CompressionId::lz4, CompressionId::zstd}) {
-    if (name_of(id) == text) return id;
-  }
-  return Error{Errc::invalid_argument,
-               "--codec " + in_quotes(text) + ": expected none, gzip, snappy, lz4 or zstd"};
-}
-
 Task<std::vector<Offset>> bench_bounds(BenchRun& run, OffsetSpec which) {
   MR_CO_TRY(auto cluster, co_await run.connect());
   std::vector<std::string> names{run.topic().topic.name};

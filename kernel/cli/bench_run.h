@@ -22,7 +22,7 @@ struct BenchSettings {
   std::int64_t messages = 0;  ///< 0: as many as the time takes
   std::int64_t seconds = 0;   ///< 0: until all messages are through
   std::size_t message_bytes = 1024;
-  double rate = 0;  ///< messages a second; 0: as fast as it goes
+  std::int64_t rate = 0;  ///< messages a second; 0: as fast as it goes
   std::string acks = "all";
   std::string compression = "none";
   std::int32_t partitions = 1;  ///< of the topic that is made
@@ -35,11 +35,8 @@ struct BenchSettings {
 /// When messages are due. Without a rate at once.
 class Pace {
  public:
-  Pace(MonoTime start, double rate)
-      : start_(start),
-        step_(rate > 0
-                  ? std::chrono::duration_cast<Duration>(std::chrono::duration<double>(1 / rate))
-                  : Duration(0)) {}
+  Pace(MonoTime start, std::int64_t rate)
+      : start_(start), step_(rate > 0 ? Duration(std::chrono::seconds(1)) / rate : Duration(0)) {}
   bool paced() const noexcept { return step_ > Duration(0); }
   MonoTime start() const noexcept { return start_; }
   MonoTime due(std::int64_t message) const noexcept { return start_ + step_ * message; }
@@ -122,9 +119,6 @@ class BenchRun {
   bool stopping_ = false;
   std::optional<Error> failure_;
 };
-
-Result<std::int16_t> bench_acks(const std::string& text);
-Result<CompressionId> bench_compression(const std::string& text);
 
 /// Sends messages over the settings' connections until the run stops or all are acknowledged.
 /// With a rate, times count from when a message was due; else from when its batch is handed to the

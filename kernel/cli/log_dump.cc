@@ -337,8 +337,12 @@ void add_log_dump_verb(CLI::App& log, Context& context, Action& action) {
                  "what the records of __consumer_offsets and of Kafka's other topics say")
       ->needs("--records");
   verb->add_flag("--all", wanted->all, "of a folder the indexes and the files beside them too");
-  verb->add_option("--from", wanted->from, "the first offset")->type_name("OFFSET");
-  verb->add_option("--to", wanted->to, "the last offset")->type_name("OFFSET");
+  verb->add_option("--from", wanted->from, "the first offset")
+      ->type_name("OFFSET")
+      ->check(whole_number(std::int64_t{0}));
+  verb->add_option("--to", wanted->to, "the last offset")
+      ->type_name("OFFSET")
+      ->check(whole_number(std::int64_t{0}));
   add_examples(
       *verb,
       {"millrace log dump /var/lib/millrace/orders-0 --from 100 --to 200 --records",

@@ -101,9 +101,12 @@ Result<std::vector<LogPlace>> find_places(FileSystem& files,
                    shown(given) + " is a file; expected a data directory or a partition's folder"};
     }
     MR_TRY(const auto listing, files.list(path));
+    // A data directory may be called as a partition is: kafka-logs-1.
+    const bool is_directory = is_data_directory(listing);
     const bool is_partition =
-        has_segments(listing) || filelog::parse_partition_folder(name_of_path(path)).has_value();
-    if (!is_partition && !is_data_directory(listing)) {
+        has_segments(listing) ||
+        (!is_directory && filelog::parse_partition_folder(name_of_path(path)).has_value());
+    if (!is_partition && !is_directory) {
       return Error{Errc::invalid_argument,
                    shown(given) +
                        " holds no log: expected a data directory (broker.data), or a "

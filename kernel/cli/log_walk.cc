@@ -10,7 +10,6 @@
 namespace millrace::kernel::cli {
 
 using filelog::check_crc;
-using filelog::Entry;
 using filelog::EntryScanner;
 using filelog::say;
 
@@ -66,7 +65,7 @@ Result<std::optional<SegmentWalker::Item>> SegmentWalker::next() {
 Result<> SegmentWalker::take_next() {
   MR_TRY(auto judged, judge(position_));
   if (judged.sound) {
-    accept(std::move(*judged.sound));
+    accept(*judged.sound);
     return {};
   }
   if (!judged.previous) return skip_bad(std::move(judged));
@@ -84,16 +83,16 @@ Result<> SegmentWalker::take_next() {
       .what = say("a batch of offsets ", bad.entry.base.value, " to ", bad.entry.last.value,
                   " and leader epoch ", epoch_of(bad).value, " in front of one of offset ",
                   batch.sound->entry.base.value, " and epoch ", epoch_of(*batch.sound).value)});
-  accept(std::move(*batch.sound));
+  accept(*batch.sound);
   return {};
 }
 
 void SegmentWalker::accept(SoundBatch batch) {
-  if (held_) ready_.emplace_back(std::move(*held_));
+  if (held_) ready_.emplace_back(*held_);
   due_before_held_ = due_;
   due_ = {batch.entry.last + 1, std::max(due_.epoch, epoch_of(batch))};
   position_ = batch.entry.end();
-  held_ = std::move(batch);
+  held_ = batch;
 }
 
 Result<SegmentWalker::Judged> SegmentWalker::judge(std::uint64_t position) {
@@ -133,7 +132,7 @@ Result<SegmentWalker::Judged> SegmentWalker::judge(std::uint64_t position) {
     judged.what = std::move(*wrong);
     return judged;
   }
-  judged.sound = std::move(batch);
+  judged.sound = batch;
   return judged;
 }
 
@@ -181,7 +180,7 @@ Result<> SegmentWalker::skip_bad(Judged judged) {
     region.end = behind->entry.position;
     region.to = behind->entry.base + -1;
     ready_.emplace_back(std::move(region));
-    accept(std::move(*behind));
+    accept(*behind);
     return {};
   }
   region.end = position_ = bytes_;
@@ -204,7 +203,7 @@ Result<> SegmentWalker::skip_bad(Judged judged) {
 Result<std::optional<SoundBatch>> SegmentWalker::sound_at(std::uint64_t position) {
   if (position >= bytes_) return std::nullopt;
   MR_TRY(auto judged, judge(position));
-  return std::move(judged.sound);
+  return judged.sound;
 }
 
 bool SegmentWalker::may_begin(Bytes head, std::uint64_t position) const {

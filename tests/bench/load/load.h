@@ -9,11 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "histogram.h"
+#include "kernel/cli/histogram.h"
 
 namespace millrace::bench {
 
 using Clock = std::chrono::steady_clock;
+using kernel::cli::Histogram;
 
 /// What ends a measurement: the broker refused, or went away.
 class LoadFailed : public std::runtime_error {

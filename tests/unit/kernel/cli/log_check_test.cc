@@ -189,6 +189,10 @@ TEST_F(LogCheckTest, PlacesAreDataDirectoriesAndFoldersOfPartitions) {
   ASSERT_TRUE(one) << one.error().detail;
   EXPECT_EQ(one->front().directory.path, data_.path());
   EXPECT_EQ(one->front().folders, std::vector{data_ / "orders-0"});
+  fs::create_directories(data_ / "disk-1/payments-0");
+  const auto named_like_one = find_places(files_, {data_ / "disk-1"});
+  ASSERT_TRUE(named_like_one) << named_like_one.error().detail;
+  EXPECT_EQ(named_like_one->front().folders, std::vector{data_ / "disk-1/payments-0"});
   for (const auto& wrong : {data_ / "not a partition", data_ / "missing", log(0)}) {
     EXPECT_FALSE(find_places(files_, {wrong})) << wrong;
   }
