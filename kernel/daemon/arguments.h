@@ -16,6 +16,7 @@ enum class Exit : int {
   unavailable = 69,  ///< a needed service, or the address to listen on
   internal = 70,
   cannot_create = 73,  ///< the data directory cannot be made or locked
+  not_stored = 74,     ///< stopped as asked, but a disk did not take all; it starts as after a kill
   bad_config = 78,
 };
 

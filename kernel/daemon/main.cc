@@ -259,7 +259,7 @@ Exit serve(Plan plan, const ConfigSource& source, RealEnvironment& environment, 
   const auto stopped = stopping.get();
   if (!stopped) {
     log.error("the broker did not stop cleanly", {{"reason", to_string(stopped.error())}});
-    return Exit::internal;
+    return stopped.error().code == Errc::io ? Exit::not_stored : Exit::internal;
   }
   log.info("stopped");
   return Exit::clean;

@@ -5,6 +5,7 @@ import errno
 import os
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,7 @@ pytestmark = [pytest.mark.fault, pytest.mark.millrace]
 KAFKA_STORAGE_ERROR = 56
 PRODUCE = 7
 """A version whose clients know of that error; older ones are told to look for the leader again."""
+EX_IOERR = 74
 DISK_BYTES = 32 << 20
 RESUMES_SECONDS_MAX = 60
 
@@ -86,6 +88,18 @@ def free_bytes(folder) -> int:
     return space.f_bavail * space.f_frsize
 
 
+def leave_nothing(folder: Path) -> Path:
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError as error:
+            assert error.errno == errno.ENOSPC
+    assert free_bytes(folder) == 0
+    return filler
+
+
 def test_producers_are_told_to_try_again_and_readers_go_on(broker, batch, small_disk):
     taken, error = fill(broker, "orders", batch)
     assert error == KAFKA_STORAGE_ERROR
@@ -112,14 +126,7 @@ def test_deleting_records_makes_room(broker, batch):
 def test_a_topic_that_cannot_be_made_says_why_and_the_controller_stays(broker, batch, small_disk):
     """Nothing is left on the disk, also not what is kept for what goes on."""
     fill(broker, "orders", batch)
-    filler = small_disk / "filler"
-    with filler.open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(bytes(4096))
-        except OSError as error:
-            assert error.errno == errno.ENOSPC
-    assert free_bytes(small_disk) == 0
+    filler = leave_nothing(small_disk)
     client = Confluent(broker.address)
     with pytest.raises(ClientError) as refusal:
         client.create_topic("more", 1)
@@ -149,6 +156,15 @@ def test_R11_a_restart_after_the_disk_was_full_serves_again(broker, batch):
     assert [name for name in client.list_topics() if not name.startswith("__")] == ["others"]
     start, end = client.bounds("others", 0)
     assert [record.offset for record in client.read("others", 0)] == list(range(start, end))
+
+
+def test_a_stop_that_cannot_write_all_says_so_by_its_exit_code(broker, batch, small_disk):
+    taken, _ = fill(broker, "orders", batch)
+    filler = leave_nothing(small_disk)
+    assert broker.stop()[0] == EX_IOERR, broker.log_tail()
+    filler.unlink()
+    broker.start()
+    assert len(Confluent(broker.address).read("orders", 0)) == taken + 1
 
 
 def test_a_disk_that_others_fill_takes_no_log_offline(broker, batch, small_disk):
