@@ -43,6 +43,7 @@ class ClusterBroker(Millrace):
                 **options.settings,
                 **options.own.get(id, {}),
             },
+            options.prefix,
         )
         self.address = self.settings.get("transport.kafka.listen", self.address)
 
@@ -72,6 +73,7 @@ class Options:
     racks: tuple[str, ...]
     session_ms: int
     own: dict[int, dict[str, object]] = field(default_factory=dict)
+    prefix: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,8 @@ class PartitionState:
 
 class Cluster:
     """Brokers are numbered from 1. `defaults` are Kafka's settings, `settings` Millrace's options, of
-    every broker; `own` those of one, by its number."""
+    every broker; `own` those of one, by its number. They run what `prefix` holds, if not the build
+    under test."""
 
     def __init__(
         self,
@@ -96,6 +99,7 @@ class Cluster:
         racks: tuple[str, ...] = ("",),
         session_ms: int = SESSION_MS,
         zookeepers: int = 1,
+        prefix: Path | None = None,
     ):
         folder.mkdir(parents=True)
         self.folder = folder
@@ -112,6 +116,7 @@ class Cluster:
             racks,
             session_ms,
             own or {},
+            prefix,
         )
         self.size = brokers
         self.zookeepers_wanted = zookeepers
