@@ -126,7 +126,7 @@ ConfigRefusal of_all_brokers(const std::string& name) {
   return {ErrorCode::invalid_config,
           name +
               " holds for all brokers and cannot be set for one: set it for all (kafka-configs "
-              "--entity-type brokers --entity-default, millrace config alter --all-brokers)."};
+              "--entity-type brokers --entity-default, millrace config set --broker-default)."};
 }
 
 std::optional<ConfigRefusal> check_drained(const ConfigMap& before, const ConfigMap& after,

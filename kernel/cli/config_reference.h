@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <millrace/options.h>
@@ -12,9 +13,23 @@
 
 namespace millrace::kernel::cli {
 
-/// A key of millrace.toml ("broker.data", "transport.kafka.listen"), or Kafka's name of a setting
-/// of topics or brokers ("retention.ms"). Errc::not_found names the nearest.
-Result<std::string> explain_setting(const Context& context, const std::string& key);
+/// One meaning of a key.
+struct ExplainedSetting {
+  std::string key;  ///< as it is written: "transport.kafka.listen", "retention.ms"
+  std::string of;   ///< "millrace.toml", "a topic", "a broker", "a group"
+  const MillraceOption* option = nullptr;
+  std::vector<std::pair<std::string, std::string>> more;  ///< {"inherits", "log.retention.ms"}
+};
+
+/// All that `key` means: an option of millrace.toml ("broker.data", "transport.kafka.listen"),
+/// Kafka's name of a setting of topics, brokers or groups ("retention.ms"), or several of them at
+/// once. What others name is written as they do, too ("stream.clean.on-error"). Errc::not_found
+/// names the nearest.
+Result<std::vector<ExplainedSetting>> explain_setting(const Context& context,
+                                                      const std::string& key);
+
+/// Every setting there is.
+std::vector<ExplainedSetting> all_settings(const Context& context);
 
 /// A plugin that is found, "storage/filelog", and what can be set for it.
 struct PluginTable {

@@ -15,7 +15,7 @@
 #include <millrace/operations.h>
 #include <millrace/result.h>
 
-namespace millrace::kernel::cli {
+namespace millrace::kernel::cli::doctor {
 
 enum class Severity { ok, warning, problem };
 std::string_view name_of(Severity severity) noexcept;
@@ -110,8 +110,9 @@ struct ServiceUser {
 
 /// Who is looked at: what his configuration says, and what is known of the running broker.
 struct Patient {
-  std::string config;               ///< the file; empty: the embedded default
-  std::vector<Error> config_wrong;  ///< nothing else is known then of what follows
+  std::string config;                       ///< the file; empty: the embedded default
+  std::vector<Error> config_wrong;          ///< nothing else is known then of what follows
+  std::vector<std::string> config_remarks;  ///< what it says and hardly means
   std::map<std::string, std::string, std::less<>> settings;  ///< every option, by key
   std::vector<ListenerFacts> listeners;
   std::size_t plugins = 0;  ///< that the configuration loads
@@ -170,4 +171,4 @@ std::optional<BrokerProcess> find_broker(const std::string& data, Probe& probe);
 ServiceUser service_user(const std::string& wanted, const std::optional<BrokerProcess>& broker,
                          Probe& probe);
 
-}  // namespace millrace::kernel::cli
+}  // namespace millrace::kernel::cli::doctor

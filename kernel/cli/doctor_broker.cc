@@ -5,7 +5,7 @@
 #include "kernel/cli/doctor_proc.h"
 #include "kernel/config/text.h"
 
-namespace millrace::kernel::cli {
+namespace millrace::kernel::cli::doctor {
 
 namespace {
 
@@ -170,4 +170,4 @@ Findings check_version(const Patient& patient, Probe& probe) {
   return {{check, Severity::ok, "broker and tool are of one version", evidence, ""}};
 }
 
-}  // namespace millrace::kernel::cli
+}  // namespace millrace::kernel::cli::doctor

@@ -4,7 +4,7 @@
 #include "kernel/cli/doctor.h"
 #include "kernel/cli/doctor_proc.h"
 
-namespace millrace::kernel::cli {
+namespace millrace::kernel::cli::doctor {
 
 namespace {
 
@@ -51,4 +51,4 @@ Findings examine(const Patient& patient, Probe& probe) {
   return findings;
 }
 
-}  // namespace millrace::kernel::cli
+}  // namespace millrace::kernel::cli::doctor

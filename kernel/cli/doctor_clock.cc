@@ -5,7 +5,7 @@
 #include "kernel/cli/doctor_proc.h"
 #include "kernel/config/text.h"
 
-namespace millrace::kernel::cli {
+namespace millrace::kernel::cli::doctor {
 
 Findings check_clock(const Patient& /*patient*/, Probe& probe) {
   constexpr Duration much = std::chrono::milliseconds(500);
@@ -31,4 +31,4 @@ Findings check_clock(const Patient& /*patient*/, Probe& probe) {
   return {{check, Severity::ok, "the clock is kept right", "adjtimex: " + error, ""}};
 }
 
-}  // namespace millrace::kernel::cli
+}  // namespace millrace::kernel::cli::doctor

@@ -8,7 +8,7 @@
 #include "kernel/cli/doctor_proc.h"
 #include "kernel/config/text.h"
 
-namespace millrace::kernel::cli {
+namespace millrace::kernel::cli::doctor {
 
 namespace {
 
@@ -260,4 +260,4 @@ Findings check_inodes(const Patient& patient, Probe& probe) {
   return {{check, Severity::ok, "there is room for more files", evidence, ""}};
 }
 
-}  // namespace millrace::kernel::cli
+}  // namespace millrace::kernel::cli::doctor

@@ -5,7 +5,7 @@
 #include "kernel/cli/doctor_proc.h"
 #include "kernel/config/text.h"
 
-namespace millrace::kernel::cli {
+namespace millrace::kernel::cli::doctor {
 
 namespace {
 
@@ -186,4 +186,4 @@ Findings check_map_count(const Patient& patient, Probe& probe) {
   return {{check, Severity::ok, "memory areas may be mapped as needed", evidence, ""}};
 }
 
-}  // namespace millrace::kernel::cli
+}  // namespace millrace::kernel::cli::doctor

@@ -5,7 +5,7 @@
 #include "kernel/cli/doctor_proc.h"
 #include "kernel/config/text.h"
 
-namespace millrace::kernel::cli {
+namespace millrace::kernel::cli::doctor {
 
 namespace {
 
@@ -196,4 +196,4 @@ Findings check_dirty_pages(const Patient& /*patient*/, Probe& probe) {
   return {{check, Severity::ok, "the disk keeps up with what is written", evidence, ""}};
 }
 
-}  // namespace millrace::kernel::cli
+}  // namespace millrace::kernel::cli::doctor

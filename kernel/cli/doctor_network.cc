@@ -5,7 +5,7 @@
 #include "kernel/cli/doctor_proc.h"
 #include "kernel/config/text.h"
 
-namespace millrace::kernel::cli {
+namespace millrace::kernel::cli::doctor {
 
 namespace {
 
@@ -165,4 +165,4 @@ Findings check_advertised(const Patient& patient, Probe& probe) {
   return findings;
 }
 
-}  // namespace millrace::kernel::cli
+}  // namespace millrace::kernel::cli::doctor

@@ -6,7 +6,7 @@
 #include <concepts>
 #include <limits>
 
-namespace millrace::kernel::cli {
+namespace millrace::kernel::cli::doctor {
 
 namespace {
 
@@ -202,4 +202,4 @@ unsigned percent_of(std::uint64_t part, std::uint64_t whole) {
   return static_cast<unsigned>(static_cast<double>(part) / static_cast<double>(whole) * all);
 }
 
-}  // namespace millrace::kernel::cli
+}  // namespace millrace::kernel::cli::doctor

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace millrace::kernel::cli {
+namespace millrace::kernel::cli::doctor {
 
 std::optional<std::uint64_t> unsigned_of(std::string_view text);
 std::vector<std::string_view> lines_of(std::string_view text);
@@ -58,4 +58,4 @@ std::string size_text(std::uint64_t bytes);
 /// Of a whole that is not 0.
 unsigned percent_of(std::uint64_t part, std::uint64_t whole);
 
-}  // namespace millrace::kernel::cli
+}  // namespace millrace::kernel::cli::doctor

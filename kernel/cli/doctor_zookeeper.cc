@@ -7,7 +7,7 @@
 #include "kernel/cli/doctor_zookeeper_wire.h"
 #include "kernel/config/text.h"
 
-namespace millrace::kernel::cli {
+namespace millrace::kernel::cli::doctor {
 
 namespace {
 
@@ -166,4 +166,4 @@ Findings check_zookeeper(const Patient& patient, Probe& probe) {
   return findings;
 }
 
-}  // namespace millrace::kernel::cli
+}  // namespace millrace::kernel::cli::doctor

@@ -4,7 +4,7 @@
 
 #include <millrace/bytes.h>
 
-namespace millrace::kernel::cli {
+namespace millrace::kernel::cli::doctor {
 
 namespace {
 
@@ -101,4 +101,4 @@ std::optional<std::vector<std::optional<bool>>> zookeeper_answer(std::string_vie
   return found;
 }
 
-}  // namespace millrace::kernel::cli
+}  // namespace millrace::kernel::cli::doctor

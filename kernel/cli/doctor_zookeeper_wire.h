@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace millrace::kernel::cli {
+namespace millrace::kernel::cli::doctor {
 
 /// A session that asks whether each of `paths` exists and ends: all that is sent, in one piece.
 std::string zookeeper_question(const std::vector<std::string>& paths);
@@ -16,4 +16,4 @@ std::string zookeeper_question(const std::vector<std::string>& paths);
 std::optional<std::vector<std::optional<bool>>> zookeeper_answer(std::string_view answer,
                                                                  std::size_t paths);
 
-}  // namespace millrace::kernel::cli
+}  // namespace millrace::kernel::cli::doctor

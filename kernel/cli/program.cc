@@ -64,6 +64,7 @@ std::unique_ptr<CLI::App> make_program(Context& context, Action& action) {
   add_plugin_verb(app, context, action);
   add_stream_verb(app, context, action);
   add_aggregate_verb(app, context, action);
+  add_doctor_verb(app, context, action);
   // Behind the verbs, which would have it too.
   app.footer(exit_codes);
   return program;

@@ -123,8 +123,8 @@ Task<> StreamTask::commit(Buffer changelog) {
         {Errc::too_large,
          concat(topic, " does not take the ", changelog.size(),
                 " bytes that one turn has changed, because of its max.message.bytes; let it take "
-                "1 GiB, as those that the broker makes: millrace config alter --topic ",
-                topic, " --set max.message.bytes=1073741824")}};
+                "1 GiB, as those that the broker makes: millrace config set --topic ",
+                topic, " max.message.bytes=1073741824")}};
     co_return {};
   }
   if (!appended) {

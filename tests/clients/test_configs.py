@@ -1,6 +1,7 @@
 """Settings through our own tool and through Kafka's: where values come from, what uncovers what, what
 a running broker takes up, and what outlives it."""
 
+import json
 import subprocess
 
 import pytest
@@ -21,7 +22,7 @@ def tool(broker) -> Tool:
 
 
 def described(tool: Tool, *target: str) -> dict[str, dict]:
-    (answer,) = tool.json_lines("config", "describe", *target, "--all")
+    (answer,) = tool.json_lines("config", "get", *target, "--all")
     return {one["name"]: one for one in answer["configs"]}
 
 
@@ -38,11 +39,11 @@ def test_what_is_taken_away_uncovers_the_next(tmp_path, topic):
         of_topic, of_broker, of_all = (
             ("--topic", topic),
             ("--broker", own.id),
-            ("--all-brokers",),
+            ("--broker-default",),
         )
-        tool.text("config", "alter", *of_topic, "--set", "retention.ms=1000")
-        tool.text("config", "alter", *of_broker, "--set", "log.retention.ms=2000")
-        tool.text("config", "alter", *of_all, "--set", "log.retention.ms=3000")
+        tool.text("config", "set", *of_topic, "retention.ms=1000")
+        tool.text("config", "set", *of_broker, "log.retention.ms=2000")
+        tool.text("config", "set", *of_all, "log.retention.ms=3000")
         layers = [
             ("retention.ms", "1000", "topic"),
             ("log.retention.ms", "2000", "broker"),
@@ -56,7 +57,12 @@ def test_what_is_taken_away_uncovers_the_next(tmp_path, topic):
             setting = described(tool, *of_topic)["retention.ms"]
             assert (setting["value"], sources(setting)) == (value, layers[at:])
             if target:
-                tool.text("config", "alter", *target, "--delete", layers[at][0])
+                # What it says will be there is what there is then, where the topic's own counts.
+                name = layers[at][0]
+                (told,) = tool.json_lines("config", "set", *target, "--unset", name)
+                assert told["changes"][0]["before"] == value
+                if target is of_topic:
+                    assert told["changes"] == [{"name": name, "before": value, "after": in_force[at + 1]}]
         own.end()
     finally:
         own.close()
@@ -68,12 +74,12 @@ def test_a_default_never_changes_what_a_topic_has_of_its_own(own_broker, topic):
     plain, own = f"{topic}-plain", f"{topic}-own"
     tool.text("topic", "create", plain)
     tool.text("topic", "create", own, "--config", "max.message.bytes=1000000")
-    tool.text("config", "alter", "--topic", own, "--set", "cleanup.policy=compact")
+    tool.text("config", "set", "--topic", own, "cleanup.policy=compact")
     for policy in ("delete", "compact,delete"):
-        tool.text("config", "alter", "--all-brokers", "--set", f"log.cleanup.policy={policy}")
+        tool.text("config", "set", "--broker-default", f"log.cleanup.policy={policy}")
         assert described(tool, "--topic", plain)["cleanup.policy"]["value"] == policy
         assert described(tool, "--topic", own)["cleanup.policy"]["value"] == "compact"
-    tool.text("config", "alter", "--all-brokers", "--set", "message.max.bytes=5000")
+    tool.text("config", "set", "--broker-default", "message.max.bytes=5000")
     client = Confluent(own_broker.address)
     large = [Record(b"key", bytes(20_000), partition=0)]
     client.produce(own, large)
@@ -86,8 +92,8 @@ def test_a_default_never_changes_what_a_topic_has_of_its_own(own_broker, topic):
 def test_changes_outlive_the_broker(own_broker, topic):
     tool = Tool(own_broker.address)
     tool.text("topic", "create", topic)
-    tool.text("config", "alter", "--topic", topic, "--set", "retention.ms=1000")
-    tool.text("config", "alter", "--all-brokers", "--set", "log.roll.ms=2000000")
+    tool.text("config", "set", "--topic", topic, "retention.ms=1000")
+    tool.text("config", "set", "--broker-default", "log.roll.ms=2000000")
     own_broker.kill()
     own_broker.start()
     settings = described(tool, "--topic", topic)
@@ -104,22 +110,105 @@ def test_open_partitions_take_a_change_up(own_broker, topic):
         for _ in range(4):
             client.produce(topic, [Record(b"key", bytes(50_000), partition=0)])
         assert len(list(folder.glob("*.log"))) == count
-        tool.text("config", "alter", "--topic", topic, "--set", "segment.bytes=60000")
+        tool.text("config", "set", "--topic", topic, "segment.bytes=60000")
     client.close()
 
 
 def test_the_tool_says_why_a_change_is_refused(tool, broker, topic):
     tool.text("topic", "create", topic)
-    alter = ("--bootstrap", broker.address, "config", "alter", "--topic", topic)
-    bad = run(*alter, "--set", "retention.ms=soon")
+    change = ("--bootstrap", broker.address, "config", "set", "--topic", topic)
+    bad = run(*change, "retention.ms=soon")
     assert bad.code == 64
     assert "INVALID_CONFIG: Invalid value soon for configuration retention.ms" in bad.errors
-    assert "nothing to change" in run(*alter).errors
-    assert "expected NAME=VALUE" in run(*alter, "--set", "retention.ms").errors
-    unknown = run("--bootstrap", broker.address, "config", "describe", "--topic", "nowhere")
+    slip = run(*change, "retention.mss=5")
+    assert slip.code == 64 and "nearest known to retention.mss: retention.ms" in slip.errors
+    assert "nothing to change" in run(*change).errors
+    assert "expected NAME=VALUE" in run(*change, "retention.ms").errors
+    assert "expected NAME=VALUE" in run(*change, "=5").errors
+    unknown = run("--bootstrap", broker.address, "config", "get", "--topic", "nowhere")
     assert "UNKNOWN_TOPIC_OR_PARTITION" in unknown.errors
-    assert "would change" in tool.text(*alter[2:], "--set", "retention.ms=5", "--validate-only")
     assert described(tool, "--topic", topic)["retention.ms"]["source"] == "default"
+
+
+def test_a_change_is_shown_before_it_is_made(tool, topic):
+    tool.text("topic", "create", topic)
+    change = ("config", "set", "--topic", topic, "retention.ms=5")
+    tried = tool.text(*change, "--dry-run")
+    assert tried.startswith(f"would change topic {topic}\n")
+    assert tried.splitlines()[-1].split() == ["retention.ms", "604800000", "->", "5"]
+    assert described(tool, "--topic", topic)["retention.ms"]["source"] == "default"
+    assert tool.text(*change).startswith(f"changed topic {topic}\n")
+    assert described(tool, "--topic", topic)["retention.ms"]["value"] == "5"
+    (back,) = tool.json_lines("config", "set", "--topic", topic, "retention.ms=")
+    assert back["changes"] == [{"name": "retention.ms", "before": "5", "after": "604800000"}]
+    assert described(tool, "--topic", topic)["retention.ms"]["source"] == "default"
+
+
+def test_kafkas_words_for_it_are_taken_too(tool, topic):
+    tool.text("topic", "create", topic)
+    tool.text("config", "alter", "--topic", topic, "--set", "retention.ms=5")
+    assert "retention.ms" in tool.text("config", "describe", "--topic", topic)
+    tool.text("config", "alter", "--topic", topic, "--delete", "retention.ms")
+    assert "retention.ms" not in tool.text("config", "describe", "--topic", topic)
+    assert "SOURCE" in tool.text("config", "describe", "--all-brokers", "--all")
+
+
+def test_topics_and_brokers_are_compared(tool, broker, topic):
+    one, other = f"{topic}-one", f"{topic}-other"
+    tool.text("topic", "create", one, "--config", "retention.ms=5")
+    tool.text("topic", "create", other, "--config", "cleanup.policy=compact")
+
+    def differences(*words: str) -> list[dict]:
+        return tool.json_lines("config", "diff", *words)[0]["differences"]
+
+    assert differences("--topic", one, "--topic", other) == [
+        {"name": "cleanup.policy", "left": "delete", "right": "compact"},
+        {"name": "retention.ms", "left": "5", "right": "604800000"},
+    ]
+    own = [{"name": "retention.ms", "left": "5", "right": "604800000"}]
+    assert differences("--topic", one) == own
+    assert differences("--topic", one, "--topic", one) == []
+    assert "no difference" in tool.text("config", "diff", "--topic", one, "--topic", one)
+    assert "num.partitions" in [each["name"] for each in differences("--broker", broker.id)]
+    assert differences("--broker", broker.id, "--broker", broker.id) == []
+    wrong = run("-b", broker.address, "config", "diff", "--topic", one, "--broker", broker.id)
+    assert wrong.code == 64
+
+
+def test_a_file_is_compared_with_the_broker_that_runs(tool, broker, tmp_path):
+    config = tmp_path / "millrace.toml"
+    config.write_text('[log]\nlevel = "info"\n')
+    words = ("config", "diff", "--file", config, "--admin", broker.http_address())
+    given = broker.command()[1:]
+    assert tool.json_lines(*words, *given)[0]["differences"] == []
+    changed = ("--set", f"broker.shards={broker.shards + 1}", "--set", "log.level=debug")
+    found = {one["key"]: one for one in tool.json_lines(*words, *given, *changed)[0]["differences"]}
+    assert set(found) == {"broker.shards", "log.level"}
+    assert found["broker.shards"]["running"]["value"] == str(broker.shards)
+    assert found["broker.shards"]["file"]["value"] == str(broker.shards + 1)
+    assert found["broker.shards"]["taken_up_by"] == "restart"
+    assert found["log.level"]["taken_up_by"] == "reload"
+    assert "restart" in tool.text(*words, *given, *changed)
+    config.write_text("[brker]\n")
+    wrong = run(*words)
+    assert wrong.code == 64 and f"{config}:1:2: unknown table brker" in wrong.errors
+
+
+def test_a_file_is_checked_as_the_daemon_does(tmp_path):
+    config = tmp_path / "millrace.toml"
+    config.write_text('[broker]\nidd = 1\n[cluster]\npeer = "http"\n')
+    wrong = run("config", "check", config)
+    assert wrong.code == 1 and "1 mistake" in wrong.errors
+    assert wrong.output.startswith(f"{config}:2:1: unknown key broker.idd; nearest known: id")
+    # What only code of a plugin can tell.
+    config.write_text('[broker]\nid = 1\n[cluster]\npeer = "http"\n')
+    answer = json.loads(run("-o", "json", "config", "check", config).output)
+    assert not answer["good"]
+    (error,) = answer["errors"]
+    assert (error["source"], error["line"], error["column"]) == (str(config), 4, 8)
+    assert "does not connect brokers" in error["message"]
+    good = run("config", "check", config, "--set", "cluster.peer=")
+    assert good.code == 0 and "the configuration is good" in good.output
 
 
 def test_a_list_grows_and_shrinks(tool, topic):
@@ -129,7 +218,7 @@ def test_a_list_grows_and_shrinks(tool, topic):
         ("--subtract", "delete", "compact"),
         ("--set", "delete", "delete"),
     ]:
-        tool.text("config", "alter", "--topic", topic, operation, f"cleanup.policy={value}")
+        tool.text("config", "set", "--topic", topic, operation, f"cleanup.policy={value}")
         assert described(tool, "--topic", topic)["cleanup.policy"]["value"] == left
 
 
@@ -137,7 +226,12 @@ def test_settings_are_explained_without_a_broker():
     topic = run("config", "explain", "retention.ms").output
     assert "of a topic" in topic and "604800000" in topic and "log.retention.hours" in topic
     assert "while the broker runs" in run("config", "explain", "log.retention.ms").output
-    assert "transport.kafka.listen: " in run("config", "explain", "transport.kafka.listen").output
+    assert "transport.kafka.listen, of millrace.toml: " in run("config", "explain", "transport.kafka.listen").output
+    level = run("config", "explain", "compression.lz4.level").output
+    assert "compression.lz4.level, of a topic: " in level
+    assert "compression.lz4.level, of millrace.toml: " in level and "compression/lz4" in level
+    listed = json.loads(run("-o", "json", "config", "explain").output)["settings"]
+    assert {"millrace.toml", "a topic", "a broker", "a group"} == {one["of"] for one in listed}
     unknown = run("config", "explain", "broker.dta")
     assert unknown.code == 1 and "nearest known: broker.data" in unknown.errors
 

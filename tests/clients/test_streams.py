@@ -613,7 +613,7 @@ def test_a_changelog_that_takes_too_little_says_so(streams, kafka):
     kafka.create_topic("__stream_copy_changelog", PARTITIONS, {"max.message.bytes": "100"})
     streams.create("copy", "in", "out", "pass")
     fact = streams.wait_for_state("copy", "failed")
-    assert "max.message.bytes" in fact["reason"] and "millrace config alter" in fact["reason"]
+    assert "max.message.bytes" in fact["reason"] and "millrace config set" in fact["reason"]
 
 
 # ---- a broker that stands still, or stops ----

@@ -162,9 +162,9 @@ def test_tables_say_what_json_says(broker, tool):
 @pytest.mark.millrace
 def test_settings_are_changed_described_and_explained(tool):
     tool.text("topic", "create", "tool-settings", "--partitions", 1)
-    tool.text("config", "alter", "--topic", "tool-settings", "--set", "retention.ms=60000")
-    assert "60000" in tool.text("config", "describe", "--topic", "tool-settings")
-    refused = run("-b", tool.address, "config", "alter", "--topic", "tool-settings", "--set", "a=b")
+    tool.text("config", "set", "--topic", "tool-settings", "retention.ms=60000")
+    assert "60000" in tool.text("config", "get", "--topic", "tool-settings")
+    refused = run("-b", tool.address, "config", "set", "--topic", "tool-settings", "a=b")
     assert refused.code != 0 and refused.output == "" and "a" in refused.errors
     explained = run("config", "explain", "retention.ms").output
     assert "(ms)" in explained and "604800000" in explained and "log.retention.hours" in explained
@@ -266,9 +266,9 @@ def test_plugins_are_listed_shown_and_checked(tmp_path):
         ),
         (["topic", "list", "x"], ['millrace topic list: "x" is one argument too many']),
         (["-o", "yaml", "topic", "list"], ['--output: expected table or json, found "yaml"']),
-        (["config", "alter", "--set", "a=b"], ["--topic", "--all-brokers"]),
-        (["config", "alter", "--group", "", "--set", "a=b"], ["--group: an empty value is no name"]),
-        (["config", "describe", "--broker", ""], ["--broker: an empty value is no name"]),
+        (["config", "set", "a=b"], ["--topic", "--broker-default"]),
+        (["config", "set", "--group", "", "a=b"], ["--group: an empty value is no name"]),
+        (["config", "get", "--broker", ""], ["--broker: an empty value is no name"]),
         (["aggregate", "replace", "ledger", ""], ["PLUGIN_FILE: an empty value is no name"]),
         (["-b", "other:9092", "stream", "list"], ["millrace stream asks the admin API", "--admin HOST:PORT"]),
         (["-b", "other:9092", "aggregate", "list"], ["millrace aggregate asks the admin API"]),

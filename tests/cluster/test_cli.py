@@ -49,4 +49,4 @@ def test_only_brokers_that_are_there_are_drained(cluster):
     assert by_setting.code != 0 and "there is no broker 99; there are 1, 2, 3" in by_setting.errors
     change = ("config", "alter", "--broker", 1, "--set", "cluster.balance.enable=true")
     for_one = run("--bootstrap", address, *change)
-    assert for_one.code != 0 and "millrace config alter --all-brokers" in for_one.errors
+    assert for_one.code != 0 and "millrace config set --broker-default" in for_one.errors

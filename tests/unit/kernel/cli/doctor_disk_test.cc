@@ -1,6 +1,6 @@
 #include "doctor_fixture.h"
 
-namespace millrace::kernel::cli {
+namespace millrace::kernel::cli::doctor {
 namespace {
 
 using DoctorDiskTest = DoctorTest;
@@ -150,4 +150,4 @@ TEST_F(DoctorDiskTest, InodesRunOutToo) {
 }
 
 }  // namespace
-}  // namespace millrace::kernel::cli
+}  // namespace millrace::kernel::cli::doctor

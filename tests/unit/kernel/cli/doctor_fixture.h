@@ -13,7 +13,7 @@
 
 #include "kernel/cli/doctor.h"
 
-namespace millrace::kernel::cli {
+namespace millrace::kernel::cli::doctor {
 
 class FakeMachine final : public Probe {
  public:
@@ -132,4 +132,4 @@ class DoctorTest : public testing::Test {
   FakeMachine machine;
 };
 
-}  // namespace millrace::kernel::cli
+}  // namespace millrace::kernel::cli::doctor

@@ -4,7 +4,7 @@
 #include "doctor_fixture.h"
 #include "kernel/cli/doctor_zookeeper_wire.h"
 
-namespace millrace::kernel::cli {
+namespace millrace::kernel::cli::doctor {
 namespace {
 
 using DoctorConfigTest = DoctorTest;
@@ -21,6 +21,16 @@ TEST_F(DoctorConfigTest, EveryMistakeIsAFindingAndOnlyTheMachineIsLookedAt) {
   EXPECT_EQ(findings[1].severity, problem);
   for (const auto& finding : findings) EXPECT_NE(finding.check, "data.folder");
   EXPECT_EQ(findings.back().check, "clock.synchronised");
+}
+
+TEST_F(DoctorConfigTest, WhatIsHardlyMeantIsAWarning) {
+  patient.config_remarks = {"x.toml:2:1: plugins.path: /x is not there"};
+  machine.facts[patient.config] = {false, 100, 101, 0400};
+  const auto findings = check_config(patient, machine);
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_EQ(findings[0].severity, ok);
+  EXPECT_EQ(findings[1].severity, warning);
+  EXPECT_EQ(findings[1].evidence, patient.config_remarks.front());
 }
 
 TEST_F(DoctorConfigTest, TheServiceMustBeAbleToReadItsFile) {
@@ -315,4 +325,4 @@ TEST_F(DoctorBrokerTest, TheBrokersVersionIsComparedWithTheTools) {
 }
 
 }  // namespace
-}  // namespace millrace::kernel::cli
+}  // namespace millrace::kernel::cli::doctor

@@ -1,7 +1,7 @@
 // The process, its memory and the clock.
 #include "doctor_fixture.h"
 
-namespace millrace::kernel::cli {
+namespace millrace::kernel::cli::doctor {
 namespace {
 
 using DoctorSystemTest = DoctorTest;
@@ -188,4 +188,4 @@ TEST_F(DoctorSystemTest, TheClockMustBeKeptRight) {
 }
 
 }  // namespace
-}  // namespace millrace::kernel::cli
+}  // namespace millrace::kernel::cli::doctor
