@@ -192,10 +192,9 @@ def use_for_events(broker: Ready) -> None:
 
 def use_for_streams(broker: Ready) -> None:
     def order(state: str, country: str) -> str:
+        head = f'"state":"{state}","country":"{country}","customer":{{"mail":"x@example.com"}}'
         lines = '[{"article":"a1","count":1},{"article":"b2","count":3}]'
-        return (
-            f'{{"state":"{state}","country":"{country}","customer":{{"mail":"x@example.com"}},"lines":{lines}}}'
-        )
+        return f'{{{head},"lines":{lines}}}'
 
     paid = order("paid", "DE")
     send(broker, "orders", f"1={paid}", f"1={paid}", f"2={order('open', 'DE')}", "3=not JSON")
