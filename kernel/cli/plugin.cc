@@ -1,4 +1,5 @@
-// millrace plugin list|show|check|new: works on files; no broker is asked.
+// millrace plugin list|show|check|new: works on files; `list` asks a broker what it uses of them.
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 
@@ -6,11 +7,13 @@
 #include <boost/json.hpp>
 
 #include "kernel/cli/context.h"
+#include "kernel/cli/plugin_list.h"
 #include "kernel/cli/plugin_new.h"
 #include "kernel/cli/usage.h"
 #include "kernel/config/text.h"
 #include "kernel/host/library.h"
 #include "kernel/host/plugin_files.h"
+#include "kernel/host/trial.h"
 
 namespace millrace::kernel::cli {
 
@@ -18,40 +21,36 @@ namespace {
 
 namespace json = boost::json;
 
-// KIND/NAME as `plugin list` prints it, or the path of a file.
-Result<std::string> path_of(const Context& context, const std::string& plugin) {
-  const auto slash = plugin.find('/');
-  const bool named = slash != std::string::npos && !plugin.ends_with(".so");
-  if (!named) return plugin;
-  return PluginFiles(context.plugin_folders)
-      .find(plugin.substr(0, slash), plugin.substr(slash + 1));
+// Where somebody has left ".so" away, or the kind.
+Error not_found(const std::string& plugin, const PluginFiles& files) {
+  std::error_code none;
+  if (std::filesystem::exists(plugin + ".so", none)) {
+    return {Errc::not_found, plugin + ": there is no such file; " + plugin + ".so is there"};
+  }
+  for (const auto kind : plugin_kinds) {
+    const auto path = files.find(kind, plugin);
+    if (!path) continue;
+    return {Errc::invalid_argument, "expected KIND/NAME, or a file; there is " + std::string(kind) +
+                                        '/' + plugin + ", " + *path};
+  }
+  return {Errc::not_found,
+          "expected KIND/NAME as millrace plugin list shows it, or a file; there "
+          "is neither " +
+              plugin + " nor " + plugin + ".so"};
 }
 
-Result<> list(const Context& context) {
+// KIND/NAME as `plugin list` prints it, or the path of a file.
+Result<std::string> path_of(const Context& context, const std::string& plugin) {
   const PluginFiles files(context.plugin_folders);
-  json::array plugins;
-  Table table({"PLUGIN", "ID", "VERSION", "STATE", "FILE"});
-  for (const auto kind : plugin_kinds) {
-    for (const auto& name : files.names(kind)) {
-      MR_TRY(const auto path, files.find(kind, name));
-      const auto library = load_plugin(path, kind);
-      const auto plugin = std::string(kind) + "/" + name;
-      const std::string id = library ? library->descriptor->id : "";
-      const std::string version = library ? library->descriptor->version : "";
-      const std::string state = library ? "ok" : "refused";
-      table.add({plugin, id, version, state, path});
-      json::object entry{
-          {"plugin", plugin}, {"id", id}, {"version", version}, {"state", state}, {"path", path}};
-      if (!library) entry["reason"] = library.error().detail;
-      plugins.emplace_back(std::move(entry));
-    }
+  std::error_code none;
+  if (plugin.ends_with(".so") || std::filesystem::is_regular_file(plugin, none)) return plugin;
+  const auto slash = plugin.find('/');
+  const auto kind = kind_meant(plugin.substr(0, slash));
+  if (slash == std::string::npos ||
+      std::ranges::find(plugin_kinds, kind) == std::ranges::end(plugin_kinds)) {
+    return not_found(plugin, files);
   }
-  if (context.output == OutputFormat::json) {
-    print_json(json::object{{"plugins", std::move(plugins)}});
-  } else {
-    table.print();
-  }
-  return {};
+  return files.find(kind, plugin.substr(slash + 1));
 }
 
 const char* type_of(const MillraceOption& option) {
@@ -68,7 +67,7 @@ const char* or_empty(const char* text) { return text ? text : ""; }
 
 Result<> show(const Context& context, const std::string& plugin) {
   MR_TRY(const auto path, path_of(context, plugin));
-  MR_TRY(const auto library, load_plugin(path));
+  MR_TRY(const auto library, load_tried(path, {}, context.trial));
   const auto& facts = *library.descriptor;
   if (context.output == OutputFormat::json) {
     json::array options;
@@ -106,7 +105,7 @@ Result<> show(const Context& context, const std::string& plugin) {
 
 Result<> check(const Context& context, const std::string& plugin) {
   MR_TRY(const auto path, path_of(context, plugin));
-  MR_TRY(const auto library, load_plugin(path));
+  MR_TRY(const auto library, load_tried(path, {}, context.trial));
   if (context.output == OutputFormat::json) {
     print_json(json::object{{"path", path}, {"id", library.descriptor->id}, {"state", "ok"}});
   } else {
@@ -115,7 +114,8 @@ Result<> check(const Context& context, const std::string& plugin) {
   return {};
 }
 
-Result<> make_new(const Context& context, const NewPlugin& wanted) {
+Result<> make_new(const Context& context, NewPlugin wanted) {
+  wanted.kind = kind_meant(wanted.kind);
   MR_TRY(const auto folder, make_plugin_folder(wanted));
   if (context.output == OutputFormat::json) {
     print_json(json::object{{"folder", folder}, {"kind", wanted.kind}, {"name", wanted.name}});
@@ -131,7 +131,9 @@ Result<> make_new(const Context& context, const NewPlugin& wanted) {
             << "  cmake --build " << build << "\n"
             << "  ctest --test-dir " << build << "\n"
             << "  millrace plugin check " << plugins << '/' << wanted.kind << '/' << wanted.name
-            << ".so\n\n"
+            << ".so\n"
+            << "  cmake --build " << build
+            << " --target package   # a .deb, to install with apt\n\n"
             << "millraced finds it where plugins.path has "
             << std::filesystem::absolute(plugins).string()
             << ".\nThe plugin's id begins with org.example: put a name that you own in its "
@@ -147,10 +149,17 @@ void add_plugin_verb(CLI::App& app, Context& context, Action& action) {
   verb->add_option("--path", context.plugin_folders, "more folders to look in")
       ->type_name("FOLDER")
       ->allow_extra_args(false);
-  auto* list_verb = verb->add_subcommand("list", "list the plugins that are found");
+  auto* list_verb = verb->add_subcommand(
+      "list", "list the plugins that are found, from which package, and what a broker uses");
   add_examples(*list_verb, {"millrace plugin list", "millrace plugin --path build/plugins list"});
-  list_verb->callback([&context, &action] {
-    action = [&context] { return list(context); };
+  const auto admin = std::make_shared<std::string>("127.0.0.1:9644");
+  list_verb
+      ->add_option("--admin", *admin,
+                   "the broker whose use of them is shown: where its transport http listens")
+      ->type_name("HOST:PORT")
+      ->capture_default_str();
+  list_verb->callback([&context, &action, admin] {
+    action = [&context, admin] { return list_plugins(context, *admin); };
   });
   const auto add_named = [&](const char* name, const char* help, auto run_it) {
     auto* named = verb->add_subcommand(name, help);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/config/text.h"
+#include "kernel/host/plugin_files.h"
 
 namespace millrace::kernel::cli {
 
@@ -107,12 +108,13 @@ Result<std::string> make_plugin_folder(const NewPlugin& wanted) {
                  concat("no templates in ", templates.string(),
                         "; install the SDK (component sdk), or name its folder with --templates")};
   }
-  if (!contains(kinds, wanted.kind)) {
+  const auto kind = kind_meant(wanted.kind);
+  if (!contains(kinds, kind)) {
     return Error{Errc::invalid_argument,
                  concat("no template of kind ", wanted.kind, nearest_hint(wanted.kind, kinds),
                         "; there are: ", joined(kinds))};
   }
-  const auto from = templates / wanted.kind;
+  const auto from = templates / kind;
   MR_TRY(const auto old_name, own_name(from));
   const std::vector<std::pair<std::string, std::string>> renamed{
       {old_name, wanted.name}, {class_name_of(old_name), class_name_of(wanted.name)}};
