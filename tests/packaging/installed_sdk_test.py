@@ -300,18 +300,66 @@ class InstalledSdkTest(unittest.TestCase):
             source = self.prefix / "share" / "millrace" / "examples" / f"{name}.cc"
             self.assertLess(len(source.read_text().splitlines()), EXAMPLE_LINES_MAX, name)
 
-    def test_plugin_new_makes_plugins_that_pass_their_contract_and_fit(self):
-        for kind, name in (("operators", "page_views"), ("compression", "my_codec")):
+    def assert_packages_itself(self, build: Path, kind: str, name: str):
+        """By one command, as a .deb for whoever has a Millrace of this ABI."""
+        run("cmake", "--build", build, "--target", "package")
+        architecture = run("dpkg", "--print-architecture").strip()
+        package = "millrace-plugin-" + name.replace("_", "-")
+        deb = build / f"{package}_0.1.0_{architecture}.deb"
+        files = {
+            words[-1]: words[0]
+            for words in map(str.split, run("dpkg-deb", "--contents", deb).splitlines())
+            if not words[-1].endswith("/")
+        }
+        self.assertEqual(files, {
+            f"./usr/lib/millrace/plugins/{kind}/{name}.so": "-rw-r--r--",
+            f"./usr/share/doc/{package}/examples/{name}.toml": "-rw-r--r--",
+        })  # fmt: skip
+        fields = dict(
+            line.split(": ", 1)
+            for line in run("dpkg-deb", "--field", deb, "Package", "Version", "Depends",
+                            "Architecture", "Maintainer").splitlines()
+        )  # fmt: skip
+        self.assertEqual(fields["Package"], package)
+        self.assertEqual(fields["Version"], "0.1.0")
+        self.assertEqual(fields["Architecture"], architecture)
+        major, minor = self.abi()
+        self.assertIn(f"millrace-plugin-abi-{major} (>= {major}.{minor})", fields["Depends"])
+        self.assertIn("libstdc++6", fields["Depends"])
+        root = build / "root"
+        run("dpkg-deb", "--extract", deb, root)
+        self.assert_fits(root / "usr" / "lib" / "millrace" / "plugins" / kind / f"{name}.so")
+        example = root / "usr" / "share" / "doc" / package / "examples" / f"{name}.toml"
+        checked = run(
+            self.prefix / "bin" / "millraced", "--config", example, "--check",
+            "--set", f'plugins.path=["{root}/usr/lib/millrace/plugins"]',
+        )  # fmt: skip
+        self.assertIn("the configuration is good", checked)
+
+    def abi(self) -> tuple[str, str]:
+        header = (self.prefix / "include" / "millrace" / "abi.h").read_text()
+        major, minor = (
+            re.search(rf"define MILLRACE_ABI_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR")
+        )
+        return major, minor
+
+    def test_plugin_new_makes_plugins_that_pass_their_contract_fit_and_package_themselves(self):
+        for kind, name, compiler in (
+            ("operators", "page_views", self.options.other_compiler),
+            ("compression", "my_codec", self.options.compiler),
+        ):
             with self.subTest(kind=kind):
                 folder = Path(tempfile.mkdtemp(dir=self.folder)) / name
-                made = self.tool("plugin", "new", name, "--kind", kind, "--into", folder)
+                made = self.tool("plugin", "new", name, "--kind", kind.removesuffix("s"),
+                                 "--into", folder)  # fmt: skip
                 self.assertIn(f"made {folder}", made)
-                plugins = self.build(folder, self.options.compiler)
+                plugins = self.build(folder, compiler)
                 run("ctest", "--test-dir", plugins.parent, "--output-on-failure",
                     "--no-tests=error")  # fmt: skip
                 plugin = plugins / kind / f"{name}.so"
                 self.assert_fits(plugin)
                 self.assertIn(f"org.example.{kind}.{name}", self.tool("plugin", "show", plugin))
+                self.assert_packages_itself(plugins.parent, kind, name)
 
     def test_the_readme_can_be_followed_word_for_word(self):
         home = Path(tempfile.mkdtemp(dir=self.folder))
@@ -341,7 +389,7 @@ class InstalledSdkTest(unittest.TestCase):
         for words, text in (
             (("here", "--kind", "operators", "--into", folder), "is there already"),
             (("Here", "--kind", "operators"), "expected a name"),
-            (("here", "--kind", "operator"), "nearest known: operators"),
+            (("here", "--kind", "operatros"), "nearest known: operators"),
             (("here", "--kind", "operators", "--templates", folder), "no templates in"),
         ):
             refused = subprocess.run(
