@@ -37,6 +37,7 @@ constexpr Duration connect_within = std::chrono::seconds(10);
 std::string_view what_to_try(Errc code) {
   switch (code) {
     case Errc::timed_out: return "does it hang, or is a firewall between?";
+    case Errc::not_found: return "is the name right?";
     case Errc::closed:
     case Errc::corrupt: return "is that the Kafka port of a broker, and without TLS?";
     default: return "is it running, and does it listen there?";
@@ -60,9 +61,9 @@ Task<std::unique_ptr<kafka::Client>> reach(Network& network, Address address, st
   const auto why = code == Errc::timed_out
                        ? "no answer for " + std::to_string(limit) + " s"
                        : client.error().detail + ", after " + std::to_string(took) + " ms";
-  // What speaks another protocol is no broker's answer to be looked into.
+  // Whatever it is, no broker answers there.
   co_return Error{
-      code == Errc::corrupt ? Errc::closed : code,
+      code == Errc::corrupt || code == Errc::not_found ? Errc::io : code,
       "no " + who + " at " + shown(where) + ": " + why + "; " + std::string(what_to_try(code))};
 }
 

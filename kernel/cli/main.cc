@@ -7,6 +7,7 @@
 #include <iostream>
 #include <optional>
 #include <span>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 #include <unistd.h>
@@ -77,7 +78,10 @@ int run_tool(int argc, char** argv) {
       std::cerr << usage_error(app, error);
       return usage_is_wrong;
     }
-    app.exit(error, std::cout, std::cerr);
+    std::ostringstream text;
+    app.exit(error, text, std::cerr);
+    const auto columns = terminal_of(STDOUT_FILENO).columns;
+    std::cout << (columns ? fitted_help(text.str(), *columns) : text.str());
     return 0;
   }
   if (!action) {

@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <cwchar>
 
+#include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -112,6 +114,37 @@ std::vector<std::string> wrapped(std::string_view line, std::size_t columns) {
   }
   lines.push_back(std::move(current));
   return lines;
+}
+
+std::string fitted_help(std::string_view text, std::size_t columns) {
+  constexpr std::string_view example = "  millrace";
+  constexpr std::size_t indent_of_rest = 6;
+  std::string fitted;
+  while (!text.empty()) {
+    const auto line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (display_width(line) <= columns || line.starts_with(example)) {
+      fitted.append(line) += '\n';
+      continue;
+    }
+    const auto begin = std::min(line.find_first_not_of(' '), line.size());
+    const auto gap = line.find("  ", begin);
+    auto column = gap == std::string_view::npos ? begin : line.find_first_not_of(' ', gap);
+    const auto words = line.substr(std::min(column, line.size()));
+    // What stands before the column, and whether there is room beside it.
+    std::string before(line.substr(0, gap == std::string_view::npos ? begin : column));
+    if (column > columns / 2) {
+      const auto name = before.substr(0, before.find_last_not_of(' ') + 1);
+      if (!name.empty()) fitted += name + '\n';
+      column = indent_of_rest;
+      before.assign(column, ' ');
+    }
+    for (const auto& part : wrapped(words, columns > column ? columns - column : 1)) {
+      fitted += before + part + '\n';
+      before.assign(column, ' ');
+    }
+  }
+  return fitted;
 }
 
 std::string bold(std::string_view text) { return between("\x1b[1m", text); }

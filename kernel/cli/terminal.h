@@ -34,6 +34,11 @@ std::size_t display_width(std::string_view line);
 /// Never none.
 std::vector<std::string> wrapped(std::string_view line, std::size_t columns);
 
+/// The text of a --help with its lines cut to `columns`: what stands in a column of its own, behind
+/// two spaces, goes on below itself, or below its line where there is no room beside it. Examples
+/// stay as they are: they are copied.
+std::string fitted_help(std::string_view text, std::size_t columns);
+
 /// As a terminal is told it.
 std::string bold(std::string_view text);
 std::string red(std::string_view text);

@@ -44,6 +44,10 @@ std::optional<std::string> nearest(std::string_view name,
   std::size_t best_distance = slips_max + 1;
   for (const auto& candidate : candidates) {
     const bool shortened = name.size() >= shortened_min && candidate.starts_with(name);
+    // As many letters at least must be inserted or removed; of what is very long, too many.
+    const auto apart =
+        std::max(name.size(), candidate.size()) - std::min(name.size(), candidate.size());
+    if (!shortened && apart >= best_distance) continue;
     const auto distance = shortened ? 1 : edit_distance(name, candidate);
     if (distance < best_distance && distance < std::max(name.size(), candidate.size())) {
       best = candidate;

@@ -54,5 +54,34 @@ TEST(TerminalTest, LinesAreCutAtSpaces) {
   EXPECT_THAT(wrapped("", 5), ElementsAre(""));
 }
 
+TEST(TerminalTest, HelpIsCutToTheWidthOfTheTerminal) {
+  constexpr std::string_view help =
+      "create a topic\n"
+      "Usage: millrace topic create [OPTIONS] NAME\n"
+      "\n"
+      "Options:\n"
+      "  --config KEY=VALUE          a setting of the topic\n"
+      "                              that it has\n"
+      "\n"
+      "Example:\n"
+      "  millrace topic create orders --partitions 3 --replication-factor 3\n";
+  EXPECT_EQ(fitted_help(help, 100), help);
+  EXPECT_EQ(fitted_help(help, 40),
+            "create a topic\n"
+            "Usage: millrace topic create [OPTIONS]\n"
+            "NAME\n"
+            "\n"
+            "Options:\n"
+            "  --config KEY=VALUE\n"
+            "      a setting of the topic\n"
+            "      that it has\n"
+            "\n"
+            "Example:\n"
+            "  millrace topic create orders --partitions 3 --replication-factor 3\n");
+  EXPECT_EQ(fitted_help("  --a NAME    one two three four\n", 28),
+            "  --a NAME    one two three\n"
+            "              four\n");
+}
+
 }  // namespace
 }  // namespace millrace::kernel::cli

@@ -20,6 +20,7 @@ TEST(TextTest, NearestIsASlipAndNotAnyWord) {
   EXPECT_EQ(nearest("zookeeper", {"standalone"}), std::nullopt);
   EXPECT_EQ(nearest("x", {"id"}), std::nullopt);
   EXPECT_EQ(nearest("x", {}), std::nullopt);
+  EXPECT_EQ(nearest(std::string(1'000'000, 'x'), {"memory"}), std::nullopt);
   EXPECT_EQ(nearest_hint("memroy", {"memory"}), "; nearest known: memory");
   EXPECT_EQ(nearest_hint("x", {"memory"}), "");
 }
