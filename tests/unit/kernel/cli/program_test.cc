@@ -1,5 +1,7 @@
 #include "kernel/cli/program.h"
 
+#include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
@@ -106,6 +108,17 @@ TEST(ProgramTest, EachVerbAndOptionSaysWhatItIsFor) {
       EXPECT_FALSE(option->get_description().empty())
           << path_of(*verb) << ' ' << option->get_name();
     }
+  }
+}
+
+TEST(ProgramTest, WhatEachVerbPrintsForProgramsIsDocumented) {
+  std::ifstream file(std::string(MILLRACE_GOLDEN_DIR) + "/../../packaging/doc/json.md");
+  const std::string document{std::istreambuf_iterator<char>(file), {}};
+  ASSERT_FALSE(document.empty());
+  const Program program;
+  for (const auto* verb : leaves_below(*program.app)) {
+    const auto path = path_of(*verb).substr(std::string_view("millrace ").size());
+    EXPECT_THAT(document, testing::HasSubstr("\n`" + path + "`"));
   }
 }
 
