@@ -185,8 +185,11 @@ const ArgumentRule* rule_of(const Argument& argument) {
       has_verbs ? std::span<const ArgumentRule>(rules) : daemon_rules;
   const auto verb = path_of(*argument.verb);
   const auto name = name_of(*argument.option);
-  const auto found = std::ranges::find_if(
-      table, [&](const ArgumentRule& rule) { return rule.verb == verb && rule.argument == name; });
+  const auto found = std::ranges::find_if(table, [&](const ArgumentRule& rule) {
+    const bool here =
+        verb == rule.verb || (!rule.verb.empty() && verb.starts_with(concat(rule.verb, " ")));
+    return here && rule.argument == name;
+  });
   return found == table.end() ? nullptr : &*found;
 }
 
