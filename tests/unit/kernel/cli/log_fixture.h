@@ -40,8 +40,8 @@ class LogFixture : public ::testing::Test {
     constexpr std::size_t epoch_at = 12;
     std::string bytes;
     for (int at = 0; at < count; ++at) {
-      const auto batch = testing::make_batch({base + at * records_of_batch}, records_of_batch,
-                                             {1000 + base + at}, 40);
+      const auto batch = testing::make_batch({base + std::int64_t{at} * records_of_batch},
+                                             records_of_batch, {1000 + base + at}, 40);
       std::string text(batch.text());
       store_be(reinterpret_cast<std::byte*>(text.data()) + epoch_at, std::int32_t{3});
       bytes += text;
