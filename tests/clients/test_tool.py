@@ -226,6 +226,9 @@ def test_plugins_are_listed_shown_and_checked(tmp_path):
     names = {one["plugin"]: one for one in listed}
     assert {"storage/filelog", "storage/memory", "transport/kafka", "compression/zstd"} <= set(names)
     assert all(one["state"] == "ok" for one in listed)
+    abi = json.loads(run("-o", "json", "plugin", "show", "transport/kafka").output)["abi"]
+    assert {one["abi"] for one in listed} == {abi}
+    assert {one["package"] for one in listed} == {None}, "what was built here is of no package"
 
     shown = json.loads(run("-o", "json", "plugin", "show", "transport/kafka").output)
     assert shown["id"] == "org.millrace.transport.kafka"
@@ -238,6 +241,39 @@ def test_plugins_are_listed_shown_and_checked(tmp_path):
     refused = run("plugin", "check", bad)
     assert refused.code == 65
     assert "not an ELF file" in refused.errors and str(bad) in refused.errors
+
+    # What somebody may have meant.
+    path = names["storage/memory"]["path"]
+    for plugin, said in (
+        (path.removesuffix(".so"), f"{path} is there"),
+        ("memory", "there is storage/memory"),
+        ("storages/memori", "nearest known: memory"),
+        ("nowhere/x", "there is neither nowhere/x nor nowhere/x.so"),
+    ):
+        assert said in run("plugin", "check", plugin).errors, plugin
+
+
+@pytest.mark.millrace
+def test_the_list_of_plugins_says_what_a_broker_uses_and_why_one_is_refused(broker, tmp_path):
+    folder = tmp_path / "plugins" / "operators"
+    folder.mkdir(parents=True)
+    (folder / "hurt.so").write_bytes(b"\x7fELF, and no more")
+    words = ("plugin", "--path", folder.parent, "list", "--admin", broker.http_address())
+    listed = json.loads(run("-o", "json", *words).output)
+    assert listed["broker"] == broker.http_address()
+    uses = {one["plugin"]: [use["table"] for use in one["uses"]] for one in listed["plugins"]}
+    assert uses["transport/kafka"] == ["transport.kafka"]
+    assert uses["storage/filelog"] == ["storage"]
+    assert uses["storage/memory"] == []
+    kafka = next(one for one in listed["plugins"] if one["plugin"] == "transport/kafka")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", kafka["uses"][0]["since"])
+    hurt = next(one for one in listed["plugins"] if one["plugin"] == "operators/hurt")
+    assert hurt["state"] == "refused" and str(folder / "hurt.so") in hurt["reason"]
+    shown = run(*words).output
+    assert "[transport.kafka]" in shown and "own build" in shown
+    assert f"refused: {folder}/hurt.so: " in shown
+    alone = run("plugin", "list", "--admin", "127.0.0.1:1")
+    assert alone.code == 0 and "USED BY is not known: no broker at 127.0.0.1:1" in alone.output
 
 
 @pytest.mark.parametrize(
