@@ -1,7 +1,8 @@
 // /admin/brokers, and what this broker is as a program: /admin/plugins, /admin/config,
 // /admin/log-level.
 #include <array>
-#include <ctime>
+#include <chrono>
+#include <cstdio>
 #include <optional>
 #include <utility>
 
@@ -73,12 +74,17 @@ std::string table_of(const PluginFact& plugin) {
 
 json::value since_json(std::optional<double> seconds) {
   if (!seconds) return nullptr;
-  const auto time = static_cast<std::time_t>(*seconds);
-  std::tm parts{};
-  gmtime_r(&time, &parts);
+  const std::chrono::sys_seconds time(std::chrono::seconds(static_cast<std::int64_t>(*seconds)));
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(time - day);
   std::array<char, 32> text;
-  const auto written = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return json::string(text.data(), written);
+  const auto written = std::snprintf(
+      text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02dZ", static_cast<int>(date.year()),
+      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+      static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+      static_cast<int>(clock.seconds().count()));
+  return json::string(text.data(), static_cast<std::size_t>(written));
 }
 
 void add_steps(const StreamFact& stream, json::array& steps) {
