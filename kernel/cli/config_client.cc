@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string>
 
 #include <CLI/CLI.hpp>
 
@@ -20,6 +21,19 @@ namespace {
 std::optional<std::string> owned(const std::optional<std::string_view>& text) {
   if (!text) return std::nullopt;
   return std::string(*text);
+}
+
+// What a topic has of a layer: a broker's hours are a topic's milliseconds.
+std::optional<std::string> as_of_a_topic(const SettingLayer& layer, std::string_view name) {
+  const auto* option = find_topic_option(name);
+  const auto number = integer_of(*layer.value);
+  if (option == nullptr || !number || *number < 0) return layer.value;
+  for (const auto& synonym : option->synonyms) {
+    if (synonym.name != nullptr && layer.name == synonym.name) {
+      return std::to_string(*number * synonym.factor);
+    }
+  }
+  return layer.value;
 }
 
 // Where a change of `target` is kept.
@@ -137,11 +151,17 @@ std::optional<std::string> value_after(const ShownSetting& setting, const Config
       return with_items(setting.value.value_or(""), step.value, false);
     case ConfigOperation::remove: break;
   }
-  const auto next = std::ranges::find_if(setting.layers, [&](const SettingLayer& layer) {
-    return layer.name != step.name || layer.source != source_of(target);
-  });
-  if (setting.layers.empty()) return setting.value;  // another broker's, which tells none
-  return next == setting.layers.end() ? std::nullopt : next->value;
+  if (setting.layers.empty()) return setting.value;  // a broker that tells none
+  for (const auto& layer : setting.layers) {
+    const bool removed = layer.name == step.name && layer.source == source_of(target);
+    if (removed || !layer.value) continue;
+    if (!target.topic.empty()) return as_of_a_topic(layer, step.name);
+    if (layer.name == step.name) return layer.value;
+  }
+  // Nobody has set anything.
+  const auto* option = target.topic.empty() ? nullptr : find_topic_option(step.name);
+  if (option == nullptr || option->option.default_value == nullptr) return std::nullopt;
+  return option->option.default_value;
 }
 
 }  // namespace millrace::kernel::cli

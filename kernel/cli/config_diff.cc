@@ -88,19 +88,22 @@ Values values_of(const std::vector<ShownSetting>& settings) {
 
 // What there would be if nothing were set of its own: for a topic what the broker gives it, for a
 // broker what nobody has set.
-Values defaults_of(const std::vector<ShownSetting>& settings, bool of_topic) {
+Values defaults_of(const std::vector<ShownSetting>& settings, const ConfigTarget& target) {
   Values values;
   for (const auto& setting : settings) {
+    const bool of_topic = !target.topic.empty();
     const bool own = of_topic ? setting.source == SettingSource::topic
                               : setting.source != SettingSource::fallback;
     if (!own || setting.layers.empty()) {
       values.emplace(setting.name, setting.value);
-      continue;
+    } else if (of_topic) {
+      const ConfigStep taken_away{setting.name, ConfigOperation::remove, ""};
+      values.emplace(setting.name, value_after(setting, taken_away, target));
+    } else {
+      const auto layer =
+          std::ranges::find(setting.layers, SettingSource::fallback, &SettingLayer::source);
+      values.emplace(setting.name, layer == setting.layers.end() ? std::nullopt : layer->value);
     }
-    const auto layer = std::ranges::find_if(setting.layers, [of_topic](const SettingLayer& one) {
-      return of_topic ? one.source != SettingSource::topic : one.source == SettingSource::fallback;
-    });
-    values.emplace(setting.name, layer == setting.layers.end() ? std::nullopt : layer->value);
   }
   return values;
 }
@@ -114,7 +117,7 @@ Task<> compare(Environment& environment, const Context& context,
   MR_CO_TRY(const auto first, co_await std::move(first_asked));
   const auto left = targets.front().text();
   if (targets.size() == 1) {
-    const auto defaults = defaults_of(first, !targets.front().topic.empty());
+    const auto defaults = defaults_of(first, targets.front());
     print(context, left, "defaults", differences(values_of(first), defaults));
     co_return {};
   }

@@ -173,7 +173,7 @@ void add_config_set_verb(CLI::App& parent, Context& context, Action& action) {
   verb->add_flag("--dry-run,--validate-only", wanted->dry_run, "check the change, do not make it");
   add_examples(*verb, {"millrace config set --topic orders retention.ms=604800000",
                        "millrace config set --topic orders --unset retention.ms --dry-run",
-                       "millrace config set --broker-default log.retention.hours=48"});
+                       "millrace config set --broker-default log.retention.ms=172800000"});
   verb->callback([&context, &action, wanted] {
     action = [&context, wanted] {
       return run([&](Environment& environment) { return set(environment, context, *wanted); });

@@ -102,10 +102,36 @@ TEST(ConfigChangeTest, WhatIsThereAfterwardsIsToldWithoutDoingIt) {
   EXPECT_EQ(after(ConfigOperation::append, "new"), "delete,compact,new");
   EXPECT_EQ(after(ConfigOperation::subtract, "delete"), "compact");
   EXPECT_EQ(after(ConfigOperation::remove, ""), "compact");
-  // Taken away elsewhere, the topic's own still counts.
-  EXPECT_EQ(after(ConfigOperation::remove, "", {.all_brokers = true}, "log.cleanup.policy"),
-            "delete,compact");
-  EXPECT_EQ(after(ConfigOperation::remove, "", {.broker = "1"}), "delete,compact");
+}
+
+TEST(ConfigChangeTest, WhatATopicInheritsIsInItsOwnUnit) {
+  const ShownSetting retention{
+      .name = "retention.ms",
+      .value = "5",
+      .source = SettingSource::topic,
+      .layers = {{"retention.ms", "5", SettingSource::topic},
+                 {"log.retention.ms", std::nullopt, SettingSource::fallback},
+                 {"log.retention.hours", "168", SettingSource::fallback}}};
+  const ConfigStep taken{"retention.ms", ConfigOperation::remove, ""};
+  EXPECT_EQ(value_after(retention, taken, {.topic = "orders"}), "604800000");
+  auto alone = retention;
+  alone.layers.resize(2);
+  EXPECT_EQ(value_after(alone, taken, {.topic = "orders"}), "604800000");
+}
+
+TEST(ConfigChangeTest, ABrokersOwnUncoversThatOfAll) {
+  const ShownSetting retention{.name = "log.retention.ms",
+                               .value = "5",
+                               .source = SettingSource::broker,
+                               .layers = {{"log.retention.ms", "5", SettingSource::broker},
+                                          {"log.retention.ms", "6", SettingSource::all_brokers},
+                                          {"log.retention.hours", "168", SettingSource::fallback}}};
+  const ConfigStep taken{"log.retention.ms", ConfigOperation::remove, ""};
+  EXPECT_EQ(value_after(retention, taken, {.broker = "1"}), "6");
+  EXPECT_EQ(value_after(retention, taken, {.all_brokers = true}), "5");
+  auto alone = retention;
+  alone.layers.erase(alone.layers.begin() + 1);
+  EXPECT_EQ(value_after(alone, taken, {.broker = "1"}), std::nullopt);
 }
 
 }  // namespace
