@@ -40,8 +40,12 @@ struct Listed {
 };
 
 std::string text_in(const std::string& path) {
+  std::error_code not_there;
+  const auto bytes = fs::file_size(path, not_there);
+  std::string text(not_there ? 0 : bytes, '\0');
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  return text;
 }
 
 /// The names under which a package may list a file: /lib is /usr/lib by now.

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -73,8 +72,11 @@ std::optional<FileStamp> stamp_of(const std::string& path) {
 
 /// The same for the same bytes, within this process.
 std::size_t content_hash(const std::string& path) {
+  std::error_code not_there;
+  const auto bytes = std::filesystem::file_size(path, not_there);
+  std::string content(not_there ? 0 : bytes, '\0');
   std::ifstream file(path, std::ios::binary);
-  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  file.read(content.data(), static_cast<std::streamsize>(content.size()));
   return std::hash<std::string_view>()(content);
 }
 
