@@ -28,7 +28,7 @@ def test_its_commands(machine, chapter):
     blocks = CHAPTERS[chapter]
     machine.run(
         # The folder that the packages are in; what the recommendations of others need is not at hand.
-        "mkdir /root/work && cp /packages/*.deb /root/work && "
+        "mkdir /srv/work && cp /packages/*.deb /srv/work && "
         "echo 'APT::Install-Recommends \"false\";' > /etc/apt/apt.conf.d/90test && "
         'echo "127.0.1.1 $(hostname)" >> /etc/hosts'
     )
@@ -36,9 +36,9 @@ def test_its_commands(machine, chapter):
         machine.install("millrace")
         machine.run("systemctl start millrace")
     for block in blocks:
-        command = f"cd /root/work && bash -euo pipefail -c {shlex.quote(block.text)}"
+        command = f"cd /srv/work && bash -euo pipefail -c {shlex.quote(block.text)}"
         try:
-            written = machine.run(f"{{ {command} ; }} 2>/root/errors")
+            written = machine.run(f"{{ {command} ; }} 2>/srv/errors")
         except AssertionError as failure:
-            raise AssertionError(f"{block}: {failure}\n{machine.run('cat /root/errors')}") from None
+            raise AssertionError(f"{block}: {failure}\n{machine.run('cat /srv/errors')}") from None
         block.check(written)
