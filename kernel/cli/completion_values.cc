@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <future>
 #include <iostream>
+#include <memory>
 #include <thread>
 
 #include <CLI/CLI.hpp>
@@ -100,7 +101,7 @@ Task<> ask_names(Environment& environment, std::string admin, std::string path, 
   co_return {};
 }
 
-std::vector<Candidate> live_values(ValueKind kind, const TypedWords& typed) {
+std::vector<Candidate> ask_for(ValueKind kind, const TypedWords& typed) {
   return answer_of([&](Environment& environment, std::vector<Candidate>& found) {
     switch (kind) {
       case ValueKind::groups: return ask_groups(environment, bootstrap_of(typed), found);
@@ -118,6 +119,21 @@ std::vector<Candidate> live_values(ValueKind kind, const TypedWords& typed) {
       default: return ask_topics(environment, bootstrap_of(typed), found);
     }
   });
+}
+
+std::vector<Candidate> live_values(ValueKind kind, const TypedWords& typed) {
+  // Where a broker does not answer the thread is left behind, and ends with the process.
+  const auto promise = std::make_shared<std::promise<std::vector<Candidate>>>();
+  auto found = promise->get_future();
+  std::thread([promise, kind, typed] {
+    try {
+      promise->set_value(ask_for(kind, typed));
+    } catch (const std::exception&) {
+      promise->set_value({});
+    }
+  }).detach();
+  if (found.wait_for(wait_max) != std::future_status::ready) return {};
+  return found.get();
 }
 
 template <class Options>
@@ -273,18 +289,7 @@ std::vector<Candidate> known_values(ValueKind kind, const TypedWords& typed,
 }
 
 void print_completions(std::span<char* const> words) {
-  // Where a broker does not answer the thread is left behind, and ends with the process.
-  std::promise<Completions> promise;
-  auto found = promise.get_future();
-  std::thread([&promise, typed = std::vector<std::string>(words.begin(), words.end())] {
-    try {
-      promise.set_value(completions_of(typed));
-    } catch (const std::exception&) {
-      promise.set_value({});
-    }
-  }).detach();
-  const bool in_time = found.wait_for(wait_max) == std::future_status::ready;
-  print(in_time ? found.get() : Completions{});
+  print(completions_of({words.begin(), words.end()}));
   std::_Exit(0);
 }
 

@@ -10,14 +10,14 @@
 namespace millrace::kernel::cli {
 
 /// Asks the broker, or its admin API, that the words before the cursor name. Nothing where nobody
-/// answers.  [any thread]
+/// answers within a second; who asked is left behind then, and ends with the process.  [any thread]
 std::vector<Candidate> known_values(ValueKind kind, const TypedWords& typed,
                                     std::string_view prefix);
 
 /// `millrace complete -- WORDS...`: prints a line "none", "files" or "folders", what names the
 /// shell adds of its own, then a line "WORD<tab>WHAT IT MEANS" for each that can stand at the
-/// cursor. After a second it prints no more than the first line, and says nothing of what went
-/// wrong. Never returns: whom it asked is not waited for.  [the main thread]
+/// cursor. Says nothing of what went wrong, and never returns: whom it asked is not waited for.
+/// [start-up]
 [[noreturn]] void print_completions(std::span<char* const> words);
 
 }  // namespace millrace::kernel::cli
