@@ -13,6 +13,7 @@ import pytest
 from harness.broker import PREFIX, Millrace
 from harness.client import DEADLINE_SECONDS
 from harness.http import Http
+from harness.json_doc import documented
 from harness.tool import Tool, run
 
 pytestmark = pytest.mark.millrace
@@ -178,12 +179,13 @@ def test_the_tool_lists_and_replaces(broker, tmp_path):
     Tally(broker).add("a")
     tool = Tool(broker.address)
     admin = ("--admin", broker.http_address())
-    (listed,) = tool.json_lines("aggregate", *admin, "list")
+    (listed,) = documented(tool, "aggregate list", *admin)
     assert [one["name"] for one in listed["aggregates"]] == ["consumer_groups", "tally"]
     assert "__tally" in tool.text("aggregate", *admin, "list")
     said = tool.text("aggregate", *admin, "replace", "tally", TALLIES / "tally_two.so")
     assert "runs version two" in said and "until this broker restarts" in said
     assert f"in place of {TALLIES}/tally.so" in said
+    documented(tool, "aggregate replace", "tally", TALLIES / "tally_two.so", *admin)
     assert Tally(broker).add("a") == ("two", 2)
     unknown = run("aggregate", *admin, "replace", "talli", TALLIES / "tally_two.so")
     assert unknown.code == 1 and "nearest known: tally" in unknown.errors

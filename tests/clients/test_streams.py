@@ -13,6 +13,7 @@ import pytest
 from harness.broker import PREFIX, Millrace
 from harness.client import ClientError
 from harness.confluent import Confluent
+from harness.json_doc import documented
 from harness.paths import SOURCE
 from harness.records import Record, number_of, numbered_records
 from harness.streams import STEPS, Streams
@@ -647,17 +648,21 @@ def test_the_tool_lists_describes_stops_starts_and_replaces(streams, broker, kaf
     streams.wait_for_position("copy", 10)
     tool = Tool(broker.address)
     admin = ("--admin", broker.http_address())
-    (listed,) = tool.json_lines("stream", *admin, "list")
+    (listed,) = documented(tool, "stream list", *admin)
     assert [one["name"] for one in listed["streams"]] == ["copy"]
     assert "copy" in tool.text("stream", *admin, "list")
-    (described,) = tool.json_lines("stream", *admin, "describe", "copy")
+    (described,) = documented(tool, "stream describe", "copy", *admin)
     assert described["state"] == "running" and len(described["tasks"]) == PARTITIONS
     assert "pass" in tool.text("stream", *admin, "describe", "copy")
     tool.text("stream", *admin, "stop", "copy")
     assert streams.describe("copy")["state"] == "stopped"
     tool.text("stream", *admin, "start", "copy")
     streams.wait_for_state("copy", "running")
-    tool.text("stream", *admin, "replace", "copy", "pass", STEPS / "operators" / "pass.so")
+    file = STEPS / "operators" / "pass.so"
+    tool.text("stream", *admin, "replace", "copy", "pass", file)
+    documented(tool, "stream replace", "copy", "pass", file, *admin)
+    assert documented(tool, "stream stop", "copy", *admin) == [{"stopped": "copy"}]
+    assert documented(tool, "stream start", "copy", *admin) == [{"started": "copy"}]
     assert min(seconds_of(tool, "stream", *admin, "list") for _ in range(TRIES)) < TOOL_SECONDS_MAX, (
         "nothing is waited for"
     )

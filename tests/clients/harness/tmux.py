@@ -63,7 +63,6 @@ class Window:
         deadline = time.monotonic() + SECONDS_MAX
         while part not in (seen := self.text()):
             assert time.monotonic() < deadline, f"{part!r} is not to be seen:\n{seen}"
-            time.sleep(0.02)
         return seen
 
     def ended(self) -> tuple[list[str], int]:
