@@ -100,11 +100,12 @@ Task<std::unique_ptr<ClusterClient>> ClusterClient::connect(Network& network,
   }
   std::vector<std::string> failures;
   auto code = Errc::io;
-  for (auto& address : addresses) {
-    auto reaching = reach(network, std::move(address), "broker");
+  for (const auto& address : addresses) {
+    auto reaching = reach(network, address, "broker");
     auto client = co_await std::move(reaching);
     if (client) {
-      co_return std::unique_ptr<ClusterClient>(new ClusterClient(network, *std::move(client)));
+      co_return std::unique_ptr<ClusterClient>(
+          new ClusterClient(network, *std::move(client), std::move(addresses)));
     }
     code = client.error().code;
     failures.push_back(std::move(client.error().detail));
@@ -112,7 +113,26 @@ Task<std::unique_ptr<ClusterClient>> ClusterClient::connect(Network& network,
   co_return Error{code, joined(failures, " ") + " Another one is named with --bootstrap HOST:PORT"};
 }
 
+// Those that we were told of first: the one that was asked may be the one that has gone.
+Task<> ClusterClient::reconnect() {
+  std::vector<Address> addresses;
+  for (const auto& [id, address] : brokers_) addresses.push_back(address);
+  addresses.insert(addresses.end(), bootstrap_.begin(), bootstrap_.end());
+  Error why{Errc::closed, "there is no broker"};
+  for (const auto& address : addresses) {
+    auto reaching = reach(network_, address, "broker");
+    auto client = co_await std::move(reaching);
+    if (client) {
+      any_ = *std::move(client);
+      co_return {};
+    }
+    why = client.error();
+  }
+  co_return why;
+}
+
 Task<MetadataAnswer> ClusterClient::metadata(std::optional<std::vector<std::string>> topics) {
+  if (!any_->status()) MR_CO_CHECK(co_await reconnect());
   kafka::MetadataRequest request;
   request.allow_auto_topic_creation = false;
   if (topics) {
@@ -188,21 +208,20 @@ Task<kafka::Client*> ClusterClient::find_controller() {
   co_return co_await broker(controller_id_);
 }
 
-Task<> ClusterClient::next_try(ControllerWait& wait, Error why) {
+Task<> ClusterClient::next_try(Wait& wait, Error why) {
   const bool passes = why.code == Errc::closed || why.code == Errc::io ||
                       why.code == Errc::timed_out || why.code == Errc::overloaded;
   if (!passes) co_return why;
   const auto now = (co_await this_shard()).now();
   if (!wait.until) {
-    wait.until = now + controller_wait_max;
-    std::cerr << "millrace: waiting up to " << controller_wait_max / std::chrono::seconds(1)
-              << " s for a controller that answers: " << why.detail << '\n'
+    wait.until = now + wait_max;
+    std::cerr << "millrace: waiting up to " << wait_max / std::chrono::seconds(1) << " s for "
+              << wait.whom << " that answers: " << why.detail << '\n'
               << std::flush;
   } else if (now >= *wait.until) {
-    co_return Error{Errc::timed_out,
-                    "no controller has answered for " +
-                        std::to_string(controller_wait_max / std::chrono::seconds(1)) +
-                        " s: " + why.detail};
+    co_return Error{Errc::timed_out, wait.whom + " that answers was waited for in vain, " +
+                                         std::to_string(wait_max / std::chrono::seconds(1)) +
+                                         " s: " + why.detail};
   }
   co_return co_await sleep(std::chrono::milliseconds(250));
 }
@@ -213,6 +232,26 @@ Task<kafka::Client*> ClusterClient::leader_of(PartitionInfo partition) {
                        "partition " + std::to_string(partition.partition) + " has no leader now");
   }
   co_return co_await broker(partition.leader);
+}
+
+bool ClusterClient::moves(ErrorCode code) noexcept {
+  return code == ErrorCode::not_leader_or_follower || code == ErrorCode::leader_not_available ||
+         code == ErrorCode::fenced_leader_epoch || code == ErrorCode::unknown_leader_epoch ||
+         code == ErrorCode::replica_not_available || code == ErrorCode::broker_not_available;
+}
+
+Task<> ClusterClient::renew(std::string topic, PartitionInfo& partition) {
+  std::vector<std::string> names{topic};
+  const auto answer = co_await metadata(std::move(names));
+  if (!answer || answer->topics.empty()) co_return {};
+  const auto& info = answer->topics.front();
+  if (info.error == ErrorCode::unknown_topic_or_partition) {
+    co_return error_of(info.error, "topic " + in_quotes(topic) + " is gone");
+  }
+  const auto found =
+      std::ranges::find(info.partitions, partition.partition, &PartitionInfo::partition);
+  if (found != info.partitions.end()) partition = *found;
+  co_return {};
 }
 
 }  // namespace millrace::kernel::cli

@@ -124,6 +124,16 @@ class ReadProgress {
   std::int64_t total_ = 0;  // by their offsets
 };
 
+ErrorCode code_in_list(const kafka::ListOffsetsResponse& answer) {
+  if (answer.topics.empty() || answer.topics[0].partitions.empty()) return ErrorCode::none;
+  return ErrorCode{answer.topics[0].partitions[0].error_code};
+}
+
+ErrorCode code_of_fetch(const kafka::FetchResponse& answer) {
+  if (answer.responses.empty() || answer.responses[0].partitions.empty()) return ErrorCode::none;
+  return ErrorCode{answer.responses[0].partitions[0].error_code};
+}
+
 class Consumer {
  public:
   Consumer(ClusterClient& cluster, TopicInfo topic, Codecs codecs, Printer& printer,
@@ -141,7 +151,7 @@ class Consumer {
   }
 
   /// Where to begin in a partition.
-  Task<Offset> begin(PartitionInfo partition, Start start) {
+  Task<Offset> begin(PartitionInfo& partition, Start start) {
     constexpr auto earliest = static_cast<std::int64_t>(OffsetSpec::earliest);
     constexpr auto latest = static_cast<std::int64_t>(OffsetSpec::latest);
     if (start.offset) co_return *start.offset;
@@ -157,12 +167,12 @@ class Consumer {
   }
 
   /// The offset behind its last message.
-  Task<Offset> end(PartitionInfo partition) {
+  Task<Offset> end(PartitionInfo& partition) {
     co_return co_await resolve(partition, static_cast<std::int64_t>(OffsetSpec::latest));
   }
 
   /// Prints from `from` to the high watermark; where that was, or the next offset to read.
-  Task<Offset> read(PartitionInfo partition, Offset from) {
+  Task<Offset> read(PartitionInfo& partition, Offset from) {
     while (!printer_.full()) {
       MR_CO_TRY(auto answer, co_await fetch(partition, from));
       const auto& fetched = answer.responses[0].partitions[0];
@@ -186,7 +196,7 @@ class Consumer {
     return to_string(TopicPartition{topic_.topic.name, partition.partition});
   }
 
-  Task<Offset> resolve(PartitionInfo partition, std::int64_t timestamp) {
+  Task<Offset> resolve(PartitionInfo& partition, std::int64_t timestamp) {
     kafka::ListOffsetsRequest request;
     request.replica_id = -1;
     auto& topic = request.topics.emplace_back();
@@ -194,8 +204,9 @@ class Consumer {
     auto& query = topic.partitions.emplace_back();
     query.partition_index = partition.partition;
     query.timestamp = timestamp;
-    MR_CO_TRY(auto* leader, co_await cluster_.leader_of(partition));
-    MR_CO_TRY(const auto answer, co_await leader->call(std::move(request)));
+    auto asking =
+        cluster_.ask_leader(topic_.topic.name, partition, std::move(request), code_in_list);
+    MR_CO_TRY(const auto answer, co_await std::move(asking));
     if (answer.topics.size() != 1 || answer.topics[0].partitions.size() != 1) {
       co_return Error{Errc::corrupt, "the broker answered for another partition"};
     }
@@ -206,7 +217,7 @@ class Consumer {
     co_return Offset{found.offset};
   }
 
-  Task<kafka::FetchResponse> fetch(PartitionInfo partition, Offset from) {
+  Task<kafka::FetchResponse> fetch(PartitionInfo& partition, Offset from) {
     kafka::FetchRequest request;
     request.replica_id = -1;
     request.max_wait_ms = wait_ms_;
@@ -219,8 +230,9 @@ class Consumer {
     wanted.partition = partition.partition;
     wanted.fetch_offset = from.value;
     wanted.partition_max_bytes = fetch_bytes_max;
-    MR_CO_TRY(auto* leader, co_await cluster_.leader_of(partition));
-    MR_CO_TRY(auto answer, co_await leader->call(std::move(request)));
+    auto asking =
+        cluster_.ask_leader(topic_.topic.name, partition, std::move(request), code_of_fetch);
+    MR_CO_TRY(auto answer, co_await std::move(asking));
     if (const ErrorCode code{answer.error_code}; code != ErrorCode::none) {
       co_return error_of(code, id_of(partition));
     }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <millrace/batch.h>
+#include <millrace/kafka/init_producer_id.h>
 #include <millrace/kafka/partitioner.h>
 #include <millrace/kafka/produce.h>
 
@@ -61,18 +62,53 @@ CompressionId compression_of(const std::string& text) {
 // How many the broker has acknowledged; asked from another thread when Ctrl-C ends us.
 using Acknowledged = std::atomic<std::int64_t>;
 
+// By which a leader knows a batch that it has stored before: what is sent again is stored once. Not
+// set: brokers before 0.11 have none.
+struct ProducerId {
+  std::int64_t id = -1;
+  std::int16_t epoch = -1;
+};
+
+Task<ProducerId> ask_producer_id(ClusterClient& cluster) {
+  if (!cluster.any().version_of(kafka::ApiKey::init_producer_id)) co_return ProducerId{};
+  kafka::InitProducerIdRequest request;
+  request.transactional_id.reset();
+  request.transaction_timeout_ms = -1;
+  MR_CO_TRY(const auto answer, co_await cluster.any().call(std::move(request)));
+  const ErrorCode code{answer.error_code};
+  if (code == ErrorCode::cluster_authorization_failed) co_return ProducerId{};  // may do without
+  if (code != ErrorCode::none) co_return error_of(code, "no producer id is given out");
+  co_return ProducerId{answer.producer_id, answer.producer_epoch};
+}
+
+// They go round before they would be negative.
+std::int32_t sequence_after(std::int32_t sequence, std::int32_t records) {
+  constexpr std::uint32_t sequence_max = 0x7fffffff;
+  const auto sum = static_cast<std::uint32_t>(sequence) + static_cast<std::uint32_t>(records);
+  return static_cast<std::int32_t>(sum & sequence_max);
+}
+
+ErrorCode code_of_produce(const kafka::ProduceResponse& answer) {
+  if (answer.responses.empty() || answer.responses[0].partition_responses.empty()) {
+    return ErrorCode::none;
+  }
+  return ErrorCode{answer.responses[0].partition_responses[0].error_code};
+}
+
 // Gathers messages by partition and sends each full batch to its leader.
 class Producer {
  public:
-  Producer(ClusterClient& cluster, TopicInfo topic, const Arguments& arguments, Codecs codecs,
-           Acknowledged& acknowledged)
+  Producer(ClusterClient& cluster, TopicInfo topic, ProducerId self, const Arguments& arguments,
+           Codecs codecs, Acknowledged& acknowledged)
       : cluster_(cluster),
         topic_(std::move(topic)),
+        self_(self),
         acks_(acks_of(arguments.acks)),
         compression_(compression_of(arguments.compression)),
         codecs_(codecs),
         acknowledged_(acknowledged) {
-    for (std::size_t at = 0; at < topic_.partitions.size(); ++at) builders_.push_back(fresh());
+    sequences_.resize(topic_.partitions.size());
+    for (const auto sequence : sequences_) builders_.push_back(fresh(sequence));
   }
 
   /// A key decides the partition as Kafka's own producers do; without one, batches take turns.
@@ -105,12 +141,19 @@ class Producer {
   }
 
  private:
-  BatchBuilder fresh() const { return BatchBuilder({.compression = compression_}); }
+  BatchBuilder fresh(std::int32_t sequence) const {
+    const bool known = self_.id >= 0;
+    return BatchBuilder({.compression = compression_,
+                         .producer_id = self_.id,
+                         .producer_epoch = self_.epoch,
+                         .base_sequence = known ? sequence : -1});
+  }
 
   Task<> send(std::size_t at) {
-    const auto partition = topic_.partitions[at];
+    auto& partition = topic_.partitions[at];
     const auto records = builders_[at].records();
-    auto builder = std::exchange(builders_[at], fresh());
+    sequences_[at] = sequence_after(sequences_[at], records);
+    auto builder = std::exchange(builders_[at], fresh(sequences_[at]));
     MR_CO_TRY(auto batch, std::move(builder).finish(codecs_));
     kafka::ProduceRequest request;
     request.acks = acks_;
@@ -121,13 +164,14 @@ class Producer {
     auto& data = topic.partition_data.emplace_back();
     data.index = partition.partition;
     data.records = std::move(batch);
-    MR_CO_TRY(auto* leader, co_await cluster_.leader_of(partition));
-    MR_CO_TRY(const auto answer, co_await leader->call(std::move(request)));
+    auto asking = ask(partition, std::move(request));
+    MR_CO_TRY(const auto answer, co_await std::move(asking));
     if (answer.responses.size() != 1 || answer.responses[0].partition_responses.size() != 1) {
       co_return Error{Errc::corrupt, "the broker answered for another partition"};
     }
     const auto& produced = answer.responses[0].partition_responses[0];
-    if (const ErrorCode code{produced.error_code}; code != ErrorCode::none) {
+    const ErrorCode code{produced.error_code};
+    if (code != ErrorCode::none && code != ErrorCode::duplicate_sequence_number) {
       const TopicPartition id{topic_.topic.name, partition.partition};
       co_return error_of(code,
                          to_string(id) + " " + std::string(produced.error_message.value_or("")));
@@ -136,12 +180,25 @@ class Producer {
     co_return {};
   }
 
+  // Again only where it is stored once all the same.
+  Task<kafka::ProduceResponse> ask(PartitionInfo& partition, kafka::ProduceRequest request) {
+    if (self_.id >= 0) {
+      auto asking =
+          cluster_.ask_leader(topic_.topic.name, partition, std::move(request), code_of_produce);
+      co_return co_await std::move(asking);
+    }
+    MR_CO_TRY(auto* leader, co_await cluster_.leader_of(partition));
+    co_return co_await leader->call(std::move(request));
+  }
+
   ClusterClient& cluster_;
   TopicInfo topic_;
+  ProducerId self_;
   std::int16_t acks_;
   CompressionId compression_;
   Codecs codecs_;
   std::vector<BatchBuilder> builders_;
+  std::vector<std::int32_t> sequences_;  // of the batches that are being built
   std::vector<HeaderView> headers_;
   std::size_t turn_ = 0;
   Acknowledged& acknowledged_;
@@ -278,7 +335,8 @@ Task<> produce(Environment& environment, const Context& context, Arguments argum
   if (arguments.partition >= 0) {
     MR_CO_CHECK(check_partition(arguments.partition, topic.partitions.size(), arguments.topic));
   }
-  Producer producer(*cluster, std::move(topic), arguments, loaded.codecs(), acknowledged);
+  MR_CO_TRY(const auto self, co_await ask_producer_id(*cluster));
+  Producer producer(*cluster, std::move(topic), self, arguments, loaded.codecs(), acknowledged);
   auto sent = Result<>();
   {
     Sending sending(arguments, std::move(headers), std::move(input), producer, environment.clock());

@@ -1,8 +1,11 @@
-"""Apache Kafka's own tools on a cluster: described, moved, elected, configured."""
+"""Apache Kafka's own tools on a cluster: described, moved, elected, configured; and ours, while leaders change."""
 
 import json
+import subprocess
 
 from harness import kafka_tools
+from harness.broker import PREFIX
+from harness.tool import Tool
 
 from parts.checked import Checked
 from parts.waiting import until
@@ -101,3 +104,35 @@ def test_configs_reach_every_broker(cluster, topic):
             return "retention.ms=123456" in said
 
         until(told, UNTIL_DONE_SECONDS_MAX, f"broker {broker.id} tells the setting")
+
+
+def test_our_own_tool_goes_on_while_leaders_change(make_cluster, topic):
+    """Who sends and who reads asked first the very broker that is killed; each message is stored once."""
+    cluster = make_cluster(3)
+    cluster.create(topic, 1)
+    old = cluster.leader(topic, 0)
+    tool = [PREFIX / "bin" / "millrace", "-b", cluster.brokers[old].address]
+    with (
+        subprocess.Popen(
+            [*tool, "produce", topic], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as sender,
+        subprocess.Popen(
+            [*tool, "consume", topic, "--follow", "--count", "2"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as reader,
+    ):
+        sender.stdin.write("before\n")
+        sender.stdin.flush()
+        assert reader.stdout.readline() == "before\n"
+        cluster.kill(old)
+        sender.stdin.write("after\n")
+        sender.stdin.flush()
+        assert reader.stdout.readline() == "after\n"
+        _, said = sender.communicate(timeout=UNTIL_DONE_SECONDS_MAX)
+        assert sender.returncode == 0, said
+        assert f"a leader of {topic}-0" in said
+        assert reader.wait(UNTIL_DONE_SECONDS_MAX) == 0
+    assert Tool(cluster.addresses).text("consume", topic) == "before\nafter\n"
+    cluster.end()
