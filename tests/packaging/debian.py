@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -100,6 +101,19 @@ class Machine:
         said = f"{done.stderr}{done.stdout}"
         assert done.returncode == code, f"{command}: exit code {done.returncode}\n{said}"
         return said
+
+    def beside(self, script: Path, *arguments: str) -> subprocess.Popen[str]:
+        """A script of ours with our Python, in its network."""
+        return subprocess.Popen(
+            ["nsenter", f"--target={self._init}", "--net", sys.executable, script, *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def put(self, file: Path, folder: str) -> str:
+        """Copies a file of ours into it."""
+        with Path(f"/proc/{self._init}/root{folder}/{file.name}").open("wb") as copy:
+            copy.write(file.read_bytes())
+        return f"{folder}/{file.name}"
 
     def install(self, *packages: str, options: str = "") -> str:
         """Those of /packages, by name; others by their path."""

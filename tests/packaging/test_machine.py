@@ -1,6 +1,10 @@
 """The operator's day: installed, started, used, upgraded, removed, purged on a Debian that knows none of it."""
 
 import re
+from pathlib import Path
+
+import pytest
+from test_packages import package, run, unpacked
 
 PRODUCE = "kcat -b 127.0.0.1:9092 -t orders -P -X acks=all"
 CONSUME = "timeout 60 kcat -b 127.0.0.1:9092 -t orders -C -e -q -o beginning"
@@ -25,6 +29,22 @@ def traces(machine) -> list[str]:
         "find / -xdev -ipath '*millrace*' -not -path '/packages*' -not -path '/var/cache/apt/*' "
         "-not -path '/proc/*' -not -path '/tmp/*' -prune; getent passwd millrace; getent group millrace; true"
     ).split()
+
+
+# What a system writes of itself whatever is installed.
+OF_THE_SYSTEM = re.compile(
+    r"/(var/lib/(dpkg|apt)/|var/cache/(apt|debconf|ldconfig)/|var/log/(apt|journal)/|var/log/[^/ ]+ f "
+    r"|var/lib/systemd/(random-seed|timers/|catalog/)|etc/(passwd|group|shadow|gshadow)- )"
+)
+
+
+def listing(machine) -> set[str]:
+    """Everything there is, with its kind, mode, owner and what a link points to."""
+    found = machine.run(
+        "find / -xdev \\( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp -o -path /packages \\) "
+        "-prune -o -printf '%p %y %m %u:%g %l\\n'"
+    )
+    return {line for line in found.splitlines() if not OF_THE_SYSTEM.match(line)}
 
 
 def test_it_is_installed_not_started_and_serves_once_it_is(machine):
@@ -69,6 +89,19 @@ def test_a_purge_without_topics_leaves_nothing(machine):
     assert traces(machine) == []
 
 
+def test_nothing_is_left_behind(machine):
+    """Not of what it needed either, once a purge is followed by the command that it names."""
+    before = listing(machine)
+    start_with_a_message(machine)
+    machine.install("millrace-plugin-zookeeper", "millrace-sdk", "millrace-dbgsym")
+    machine.run("millrace topic list; systemctl restart millrace; systemctl reload millrace")
+    assert len(listing(machine) - before) > 100
+    said = machine.run("apt-get -qq purge 'millrace*' && apt-get -qq autoremove --purge")
+    machine.run(re.search(r"holds topics.*: (rm .*)$", said, re.MULTILINE)[1])
+    after = listing(machine)
+    assert (after - before, before - after) == (set(), set())
+
+
 def next_version(machine, change: str) -> str:
     """The same package of a later version, with a configuration that `change` edits."""
     machine.run(
@@ -93,6 +126,29 @@ def test_an_upgrade_keeps_an_edited_configuration_and_restarts(machine):
     assert machine.run(CONSUME) == "hello\n"
 
 
+def test_an_upgrade_under_load_loses_and_repeats_nothing(machine):
+    """And back to the version that there was before."""
+    start_with_a_message(machine)
+    later = next_version(machine, "1i# A line of the later version.")
+    machine.run("millrace topic create numbers --partitions 1")
+    pids = [pid(machine)]
+    with machine.beside(Path(__file__).with_name("load.py"), "127.0.0.1:9092", "numbers") as load:
+
+        def goes_on() -> None:
+            load.stdin.write("\n")
+            load.stdin.flush()
+            assert load.stdout.readline() == "more\n"
+
+        goes_on()
+        for name, options in ((later, ""), ("millrace", "--allow-downgrades")):
+            machine.install(name, options=options)
+            pids.append(pid(machine))
+            goes_on()
+        said, _ = load.communicate(timeout=120)
+    assert load.returncode == 0, said
+    assert len({*pids, "0"}) == 4
+
+
 def test_an_upgrade_renews_a_configuration_that_nobody_edited(machine):
     machine.install("millrace")
     machine.install(next_version(machine, "1i# A line of the later version."))
@@ -108,6 +164,47 @@ def test_the_plugin_for_zookeeper_comes_and_goes(machine):
     assert "zookeeper" in machine.run("millrace plugin list")
     machine.run("apt-get -qq remove millrace-plugin-zookeeper")
     assert "zookeeper" not in machine.run("millrace plugin list")
+
+
+@pytest.fixture(scope="session")
+def tally(packages, tmp_path_factory) -> Path:
+    """The package of a plugin as `millrace plugin new` makes it, by what the packages have."""
+    folder = tmp_path_factory.mktemp("plugin")
+    for name in ("millrace", "millrace-sdk"):
+        unpacked(package(packages, name), folder / "installed")
+    prefix = folder / "installed" / "usr"
+    project = folder / "clicks"
+    run(prefix / "bin" / "millrace", "plugin", "new", "clicks", "--kind", "operators", "--into", project)
+    run(
+        "cmake", "-S", project, "-B", folder / "build", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_COMPILER=g++",
+        f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON",
+    )  # fmt: skip
+    run("cmake", "--build", folder / "build", "--target", "package")
+    (made,) = (folder / "build").glob("millrace-plugin-clicks_*.deb")
+    return made
+
+
+def test_a_plugin_of_ones_own_comes_is_used_and_goes(machine, tally):
+    """Its package, a file in conf.d, a reload; and back."""
+    machine.install("millrace")
+    machine.run("systemctl start millrace && millrace topic create visits && millrace topic create counts")
+    before = pid(machine)
+    machine.install(machine.put(tally, "/tmp"))
+    assert "clicks" in machine.run("millrace plugin list")
+    machine.run(
+        "printf '[stream.counted]\\nsources = [\"visits\"]\\nsink = \"counts\"\\n[[stream.counted.steps]]\\n"
+        "operator = \"clicks\"\\nevery_ms = 1\\n' > /etc/millrace/conf.d/counted.toml"
+    )
+    machine.run("systemctl reload millrace")
+    machine.run(
+        f"for key in a a b; do echo $key:x | {PRODUCE.replace('orders', 'visits')} -K:; done; "
+        "timeout 60 kcat -b 127.0.0.1:9092 -t counts -C -c 1 -o beginning -f '%k %s\\n' | grep -q '^a '"
+    )
+    machine.run("rm /etc/millrace/conf.d/counted.toml && systemctl reload millrace")
+    assert "counted" not in machine.run("millrace stream list")
+    machine.run("apt-get -qq remove millrace-plugin-clicks")
+    assert "clicks" not in machine.run("millrace plugin list")
+    assert pid(machine) == before
 
 
 def test_the_sdk_builds_the_examples_with_the_compiler_of_debian(machine):

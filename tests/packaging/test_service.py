@@ -32,7 +32,9 @@ def test_a_reload_takes_over_what_is_right_and_fails_for_what_is_not(machine):
     machine.install("millrace")
     machine.run("systemctl start millrace")
     before = pid(machine)
-    machine.run(f"printf '[log]\\nlevel = \"debug\"\\n[broker]\\nmemory = 300000000\\n' > {CONFIG}")
+    machine.run(
+        "printf '[log]\\nlevel = \"debug\"\\n[broker]\\nmemory = 300000000\\n' > /etc/millrace/conf.d/local.toml"
+    )
     machine.run("systemctl reload millrace")
     machine.run(
         "timeout 60 grep -q 'count from the next start options=broker.memory' "
@@ -42,6 +44,26 @@ def test_a_reload_takes_over_what_is_right_and_fails_for_what_is_not(machine):
     machine.run("systemctl reload millrace", code=1)
     assert f"{CONFIG}:2:1" in machine.journal()
     assert (pid(machine), shown(machine, "ActiveState")) == (before, "active")
+
+
+def test_a_full_disk_stops_producers_and_nothing_else(machine):
+    """Readers go on, the broker does, and producers do once there is room."""
+    machine.install("millrace")
+    owner = machine.run("id -u millrace").strip()
+    machine.run(f"mount -t tmpfs -o size=64m,mode=0750,uid={owner},gid={owner} tmpfs /var/lib/millrace")
+    machine.run("systemctl start millrace && millrace topic create orders && millrace topic create filler")
+    machine.run(f"echo hello | {PRODUCE}")
+    before = pid(machine)
+    fill = PRODUCE.replace("orders", "filler") + " -X message.timeout.ms=4000"
+    machine.run("head -c 500000 /dev/zero | tr '\\0' x > /tmp/message")
+    machine.run("for n in $(seq 200); do echo /tmp/message; done > /tmp/list")
+    machine.run(f"xargs -a /tmp/list {fill}", code=123)
+    assert machine.run(CONSUME) == "hello\n"
+    assert (pid(machine), shown(machine, "ActiveState")) == (before, "active")
+    machine.run("millrace topic delete filler")
+    machine.run(f"echo again | timeout 60 {PRODUCE}")
+    assert machine.run(CONSUME) == "hello\nagain\n"
+    assert (pid(machine), shown(machine, "NRestarts")) == (before, "0")
 
 
 def test_a_broker_that_is_killed_or_hangs_is_started_again(machine):
