@@ -42,7 +42,9 @@ Result<std::vector<Error>> try_out(Plan plan) {
   }();
   room->environment->stop();
   // An operator that never came back is still in there.
-  if (room->environment->threads_lent() > 0) static_cast<void>(room.release());
+  if (room->environment->threads_lent() > 0) {
+    [[maybe_unused]] const auto* left_behind = room.release();
+  }
   return wrong;
 }
 

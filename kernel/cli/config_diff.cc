@@ -152,6 +152,13 @@ Result<std::vector<SettingFact>> running_settings(const json::object& answer) {
   return facts;
 }
 
+Task<> ask_running(Network& network, std::string admin, std::vector<SettingFact>& running) {
+  auto asking = ask_admin(network, std::move(admin), "GET", "/admin/config");
+  MR_CO_TRY(const auto answer, co_await std::move(asking));
+  MR_CO_TRY(running, running_settings(answer));
+  co_return {};
+}
+
 struct Side {
   std::optional<std::string> value;
   std::string source;
@@ -201,11 +208,8 @@ Result<> compare_file(const Context& context, const DiffArguments& arguments) {
       });
   if (!plan) return to_error(plan.error());
   std::vector<SettingFact> running;
-  MR_CHECK(run([&](Environment& environment) -> Task<> {
-    auto asking = ask_admin(environment.network(), arguments.admin, "GET", "/admin/config");
-    MR_CO_TRY(const auto answer, co_await std::move(asking));
-    MR_CO_TRY(running, running_settings(answer));
-    co_return {};
+  MR_CHECK(run([&](Environment& environment) {
+    return ask_running(environment.network(), arguments.admin, running);
   }));
   print_file(context, arguments.file.path, running, plan->settings);
   return {};

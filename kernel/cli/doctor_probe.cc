@@ -62,13 +62,11 @@ Task<MetadataAnswer> ask_for_metadata(Network& network, std::string address) {
   co_return co_await cluster->metadata(std::nullopt);
 }
 
-template <class T>
-Result<T> within_time(RealEnvironment& environment, std::function<Task<T>()> make) {
-  return block_on(*environment.shards().front(), [make = std::move(make)]() -> Task<T> {
-    auto task = make();
-    auto limited = with_deadline(std::move(task), answer_max);
-    co_return co_await std::move(limited);
-  });
+// What `make` begins on a shard, as far as it ends in time.
+template <class T, class F>
+Result<T> within_time(RealEnvironment& environment, F make) {
+  return block_on(*environment.shards().front(),
+                  [make] { return with_deadline(make(), answer_max); });
 }
 
 }  // namespace
