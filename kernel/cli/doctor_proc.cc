@@ -13,8 +13,9 @@ namespace {
 template <std::integral T>
 std::optional<T> number_from(std::string_view text, int base = 10) {
   T number{};
-  const auto* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, number, base);
+  const auto* begin = text.data();
+  const auto* end = begin + text.size();
+  const auto [at, error] = std::from_chars(begin, end, number, base);
   if (error != std::errc() || at != end) return std::nullopt;
   return number;
 }

@@ -57,8 +57,9 @@ void read_statistics(std::string_view text, Server& server) {
       if (second == std::string_view::npos) continue;
       const auto average = words[2].substr(first + 1, second - first - 1);
       double number = 0;
-      const auto* end = average.data() + average.size();
-      if (std::from_chars(average.data(), end, number).ec == std::errc()) {
+      const auto* begin = average.data();
+      const auto* end = begin + average.size();
+      if (std::from_chars(begin, end, number).ec == std::errc()) {
         server.latency_ms = number;
       }
     }
