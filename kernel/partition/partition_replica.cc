@@ -168,10 +168,8 @@ ErrorCode Partition::note_follower(const PartitionFetch& request, const ReadCont
                                    PartitionFetched& answer) {
   if (!replicas_ || !replicas_->has(context.replica)) return ErrorCode::not_leader_or_follower;
   // An earlier lease is over, of a later one the controller has not told yet, or it is nobody's: it
-  // says nothing, and whoever has it asks again (KIP-903).
-  if (context.replica_epoch >= 0 && context.replica_epoch != context.known_epoch) {
-    return ErrorCode::not_leader_or_follower;
-  }
+  // says nothing, and whoever has it asks again (KIP-903). Every follower names its lease.
+  if (context.replica_epoch != context.known_epoch) return ErrorCode::not_leader_or_follower;
   const auto bounds = log_->bounds();
   if (request.last_fetched_epoch != Epoch{}) {
     const auto common = epochs_.end_of(request.last_fetched_epoch, bounds.end);

@@ -105,6 +105,11 @@ TEST_F(ReplicasTest, AFetchUnderALeaseThatNobodyHasSaysNothing) {
       world_.run(node(3).environment.control(), [&] { return forger.fetch(forged); });
   ASSERT_TRUE(answer) << to_string(answer.error());
   EXPECT_EQ(answer->topics.at(0).partitions.at(0).error, ErrorCode::not_leader_or_follower);
+  forged.replica_epoch = -1;
+  const auto without =
+      world_.run(node(3).environment.control(), [&] { return forger.fetch(forged); });
+  ASSERT_TRUE(without) << to_string(without.error());
+  EXPECT_EQ(without->topics.at(0).partitions.at(0).error, ErrorCode::not_leader_or_follower);
 
   node(3).replicas->set_brokers({}, -1);  // it reaches nobody
   ASSERT_EQ(produce(1, 0, "b")->error, ErrorCode::none);
