@@ -29,8 +29,6 @@ namespace millrace::kernel::cli {
 
 namespace {
 
-namespace json = boost::json;
-
 // Whoever has pressed Tab waits for it.
 constexpr auto wait_max = std::chrono::milliseconds(900);
 
