@@ -68,7 +68,7 @@ void Descriptor::close() noexcept {
   if (closed()) return;
   if (watched_ != 0) {
     MR_ASSERT(loop_.is_current());
-    loop_.forget(*this);
+    loop_.forget(number_, *this);
     watched_ = 0;
   }
   ::close(std::exchange(number_, -1));  // the number is gone, whatever close(2) says

@@ -147,6 +147,12 @@ Result<> EventLoop::watch(int descriptor, std::uint32_t events, LoopWatch& watch
   return {};
 }
 
+void EventLoop::forget(int descriptor, LoopWatch& watch) noexcept {
+  epoll_event none{};
+  ::epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, &none);
+  watches_.erase(&watch);
+}
+
 bool EventLoop::serve_events(std::optional<MonoTime> until) {
   std::array<epoll_event, events_per_call_max> events;
   std::optional<Duration> limit;

@@ -61,10 +61,11 @@ class EventLoop final : public Shard {
   /// Cancels all timers and waits for descriptors.  [the loop's thread]
   void cancel_waits() noexcept;
 
-  /// Watches a descriptor for events of epoll, as long as they last; no events: not any more. A
-  /// descriptor that is closed is not watched any more either, but must be forgotten.
+  /// Watches a descriptor for events of epoll, as long as they last; no events: not any more.
   Result<> watch(int descriptor, std::uint32_t events, LoopWatch& watch);
-  void forget(LoopWatch& watch) noexcept { watches_.erase(&watch); }
+  /// Before `descriptor` is closed: a process that is just being started has a copy of it for a
+  /// moment, and as long as there is one, the system goes on telling of it.
+  void forget(int descriptor, LoopWatch& watch) noexcept;
 
   const Log& log() const noexcept { return log_; }
   EnvironmentMetrics& metrics() const noexcept { return metrics_; }

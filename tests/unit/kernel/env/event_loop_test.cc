@@ -1,6 +1,8 @@
 #include "kernel/env/event_loop.h"
 
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <future>
@@ -177,6 +179,30 @@ TEST_F(EventLoopTest, SlowJobsKeepNoSocketWaiting) {
   const auto run_before = run(shard(), wait);
   ASSERT_TRUE(run_before);
   EXPECT_LE(*run_before, 3);
+}
+
+// As a process has one that is just being started, until it is another program.
+TEST_F(EventLoopTest, WhatIsClosedIsQuietAlthoughACopyOfItIsOpen) {
+  class Counting final : public LoopWatch {
+   public:
+    void on_events(std::uint32_t) noexcept override { ++events; }
+    void cancel_waits() noexcept override {}
+    int events = 0;
+  };
+  const auto events_after_close = run(shard(), []() -> Task<int> {
+    auto& loop = dynamic_cast<EventLoop&>(co_await this_shard());
+    Counting watch;
+    const int descriptor = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    MR_CO_CHECK(loop.watch(descriptor, EPOLLIN, watch));
+    const int copy = ::dup(descriptor);
+    loop.forget(descriptor, watch);
+    ::close(descriptor);
+    ::eventfd_write(copy, 1);
+    MR_CO_CHECK(co_await sleep(std::chrono::milliseconds(1)));
+    ::close(copy);
+    co_return watch.events;
+  });
+  EXPECT_EQ(events_after_close, 0);
 }
 
 // ---- stopping ----
