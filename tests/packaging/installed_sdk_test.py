@@ -76,7 +76,7 @@ operator = "word_count"
 
 
 # What stands in for the tool in the README's commands: theirs is the broker on the usual ports.
-README_SHELL = """set -euo pipefail -m
+README_SHELL = """set -eEuo pipefail -m
 trap 'cat try.log >&2; kill %1' ERR
 millrace() {{
   case $1 in
