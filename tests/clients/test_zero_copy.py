@@ -7,9 +7,11 @@ much has come."""
 
 import os
 import re
+import select
 import signal
 import struct
 import subprocess
+import time
 from dataclasses import dataclass
 
 import pytest
@@ -62,8 +64,25 @@ class Trace:
         attached = self.tracer.stderr.readline()
         assert "attached" in attached and str(threads) in attached, attached
 
+    def _threads_wait(self) -> bool:
+        """Whether each thread that waits for events is at it again. Who is answered may know of a call
+        before the tracer does, and one that has not ended when the tracer lets go is not told."""
+        last, waiters = {}, set()
+        for line in self.log.read_text().splitlines():
+            thread, _, text = line.partition(" ")
+            last[thread] = text.strip()
+            if last[thread].startswith(WAITS):
+                waiters.add(thread)
+        return all(
+            last[thread].startswith(WAITS) and not CALL.match(last[thread]) for thread in waiters
+        )
+
     def calls(self) -> list[Call]:
         """All of them, once the tracer has let go of the broker."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while not self._threads_wait():
+            assert time.monotonic() < deadline, self.log.read_text()[-2000:]
+            select.select([], [], [], 0.01)  # between two looks
         self.tracer.send_signal(signal.SIGINT)
         self.tracer.wait(timeout=DEADLINE_SECONDS)
         found, begun = [], {}
