@@ -1,6 +1,7 @@
 // Logs that live in memory: the reference semantics of storage.h. What is closed can be opened
 // again within the same process; the end of the process is the end of the data.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -34,8 +35,16 @@ struct Segment {
   }
 };
 
+/// Held by a rewrite while it lives.
+struct Claim {
+  Offset from;
+  Offset to;
+  bool lost = false;  // something of the range has been removed
+};
+
 /// What outlives the closing of a log.
 struct Data {
+  std::weak_ptr<Claim> claim;  ///< expired: no rewrite is under way
   Uuid topic_id;
   bool open = false;
   Offset start{0};
@@ -49,6 +58,66 @@ Error out_of_range(std::string_view what, Offset offset, const Data& data) {
                                   "; the log has " + std::to_string(data.start.value) + " to " +
                                   std::to_string(data.end.value)};
 }
+
+// A copy: the body is a slice, and would keep the whole request.
+Batch stored(const BatchParts& parts) {
+  MutableBuffer whole(parts.header.size() + parts.body.size());
+  whole.append(parts.header);
+  whole.append(parts.body);
+  return {parts.base_offset, parts.last_offset, parts.max_timestamp, std::move(whole).freeze()};
+}
+
+class MemoryRewrite final : public LogRewrite {
+ public:
+  MemoryRewrite(std::shared_ptr<Data> data, std::shared_ptr<Claim> claim)
+      : data_(std::move(data)), claim_(std::move(claim)), segment_{.base = claim_->from} {}
+
+  Result<> append(std::span<const BatchParts> batches) override {
+    for (const auto& batch : batches) {
+      const auto due = segment_.batches.empty() ? claim_->from : segment_.batches.back().last + 1;
+      if (batch.base_offset < due || batch.last_offset < batch.base_offset ||
+          batch.last_offset >= claim_->to) {
+        return Error{Errc::out_of_range, "rewrite of offsets " +
+                                             std::to_string(batch.base_offset.value) + " to " +
+                                             std::to_string(batch.last_offset.value) + " where " +
+                                             std::to_string(due.value) + " to " +
+                                             std::to_string(claim_->to.value - 1) + " are due"};
+      }
+      segment_.batches.push_back(stored(batch));
+      segment_.bytes += segment_.batches.back().bytes.size();
+    }
+    return {};
+  }
+
+  std::uint64_t bytes() const noexcept override { return segment_.bytes; }
+
+  Task<> commit() override {
+    if (!data_->open) co_return Error{Errc::closed, "the log is closed"};
+    if (claim_->lost) {
+      co_return Error{Errc::conflict, "segments of the rewrite have been removed meanwhile"};
+    }
+    auto& segments = data_->segments;
+    const auto first = std::ranges::lower_bound(segments, claim_->from, {}, &Segment::base);
+    const auto last = std::ranges::lower_bound(segments, claim_->to, {}, &Segment::base);
+    auto& aborted = data_->aux[AuxKind::aborted_transactions];
+    std::string joined;
+    for (auto old = first; old != last; ++old) {
+      segment_.modified = std::max(segment_.modified, old->modified);
+      if (const auto found = aborted.extract(old->base)) joined += found.mapped().text();
+    }
+    segment_.opened = first->opened;
+    if (!joined.empty()) aborted[claim_->from] = Buffer::copy_of(joined);
+    *first = std::exchange(segment_, {});
+    segments.erase(first + 1, last);
+    claim_->lost = true;
+    co_return {};
+  }
+
+ private:
+  const std::shared_ptr<Data> data_;
+  const std::shared_ptr<Claim> claim_;
+  Segment segment_;
+};
 
 class MemoryLog final : public PartitionLog {
  public:
@@ -69,14 +138,7 @@ class MemoryLog final : public PartitionLog {
     }
     if (!has_room(bytes)) MR_CHECK(roll());
     auto& active = data_->segments.back();
-    for (const auto& batch : batches) {
-      // A copy: the body is a slice, and would keep the whole request.
-      MutableBuffer whole(batch.header.size() + batch.body.size());
-      whole.append(batch.header);
-      whole.append(batch.body);
-      active.batches.push_back(
-          {batch.base_offset, batch.last_offset, batch.max_timestamp, std::move(whole).freeze()});
-    }
+    for (const auto& batch : batches) active.batches.push_back(stored(batch));
     active.bytes += bytes;
     active.modified = clock_.wall();
     data_->end = due;
@@ -126,6 +188,9 @@ class MemoryLog final : public PartitionLog {
         }
       }
     }
+    if (const auto claim = data_->claim.lock(); claim && first_removed < claim->to) {
+      claim->lost = true;
+    }
     while (segments.size() > 1 && segments.back().base > first_removed) segments.pop_back();
     std::erase_if(segments.back().batches,
                   [&](const Batch& batch) { return batch.base >= first_removed; });
@@ -143,6 +208,9 @@ class MemoryLog final : public PartitionLog {
     data_->start = first_kept;
     auto& segments = data_->segments;
     while (segments.size() > 1 && segments[1].base <= first_kept) segments.erase(segments.begin());
+    if (const auto claim = data_->claim.lock(); claim && segments.front().base > claim->from) {
+      claim->lost = true;
+    }
     forget_aborted_before(segments.front().base);
     return {};
   }
@@ -154,6 +222,7 @@ class MemoryLog final : public PartitionLog {
   }
 
   Result<> reset_to(Offset start) override {
+    if (const auto claim = data_->claim.lock()) claim->lost = true;
     data_->segments.assign(1, Segment{.base = start, .opened = clock_.wall()});
     data_->start = data_->end = start;
     data_->aux[AuxKind::aborted_transactions].clear();
@@ -205,6 +274,25 @@ class MemoryLog final : public PartitionLog {
   Task<> close() override {
     data_->open = false;
     co_return {};
+  }
+
+  Result<std::unique_ptr<LogRewrite>> rewrite(Offset from, Offset to) override {
+    const auto is_base = [&](Offset offset) {
+      return std::ranges::binary_search(data_->segments, offset, {}, &Segment::base);
+    };
+    if (from >= to || !is_base(from) || !is_base(to)) {
+      return Error{Errc::invalid_argument, "no segments begin at " + std::to_string(from.value) +
+                                               " and at " + std::to_string(to.value)};
+    }
+    if (to - from > std::numeric_limits<std::int32_t>::max()) {
+      return Error{Errc::out_of_range, "a segment spans no more than 2^31-1 offsets"};
+    }
+    if (!data_->claim.expired()) {
+      return Error{Errc::conflict, "another rewrite of this log is under way"};
+    }
+    auto claim = std::make_shared<Claim>(from, to);
+    data_->claim = claim;
+    return std::make_unique<MemoryRewrite>(data_, std::move(claim));
   }
 
  private:
@@ -259,7 +347,9 @@ class MemoryStorage final : public Storage {
       data->topic_id = options.topic_id;
       data->segments.front().opened = clock_.wall();
     }
-    if (data->open) co_return Error{Errc::conflict, to_string(partition) + " is open already"};
+    if (data->open || !data->claim.expired()) {
+      co_return Error{Errc::conflict, to_string(partition) + " is open already"};
+    }
     if (!options.topic_id.is_none() && data->topic_id != options.topic_id) {
       co_return Error{Errc::conflict, to_string(partition) + " belongs to another topic id"};
     }
@@ -273,7 +363,9 @@ class MemoryStorage final : public Storage {
     const std::lock_guard lock(mutex_);
     const auto found = logs_.find(partition);
     if (found == logs_.end()) co_return Error{Errc::not_found, to_string(partition)};
-    if (found->second->open) co_return Error{Errc::conflict, to_string(partition) + " is open"};
+    if (found->second->open || !found->second->claim.expired()) {
+      co_return Error{Errc::conflict, to_string(partition) + " is open"};
+    }
     logs_.erase(found);
     for (auto& [kind, offsets] : checkpoints_) offsets.erase(partition);
     co_return {};

@@ -47,7 +47,7 @@ struct MillraceDescriptor {
 /// "MRPL"
 #define MILLRACE_MAGIC 0x4d52504cU
 #define MILLRACE_ABI_MAJOR 1
-#define MILLRACE_ABI_MINOR 11
+#define MILLRACE_ABI_MINOR 12
 #define MILLRACE_DESCRIPTOR_SYMBOL "millrace_plugin_v1"
 /// The section that holds the toolchain's text once more, so that it can be read from the file: to
 /// map a library of another toolchain may already be the end of the process.

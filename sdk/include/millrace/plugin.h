@@ -70,7 +70,7 @@ class Plugin {
 /// Goes up when what a plugin of one kind must implement changes; the other kinds' plugins still
 /// load.
 constexpr std::uint16_t revision_of_kind(std::string_view kind) {
-  return kind == "storage" ? 2 : 1;
+  return kind == "storage" ? 3 : 1;
 }
 
 namespace detail {

@@ -77,13 +77,40 @@ struct AuxEntry {
   Buffer value;
 };
 
+/// A run of segments that is written anew without some of its records: what compaction leaves. It
+/// becomes one segment, an empty one if nothing is appended, with the first one's base, the last
+/// one's `next`, and the newest of their `modified` (until the log is opened again). Destroyed
+/// without a commit it has changed nothing, and what it wrote goes. Let go of it before its log is
+/// closed: a log that is closed under it cannot be opened or removed while it lives.
+class LogRewrite {
+ public:
+  virtual ~LogRewrite() = default;
+  /// Whole batches, offsets rising, within the range, gaps allowed. May block: on a worker, one
+  /// call at a time. Errc::out_of_range: such offsets do not belong here. Errc::too_large: one
+  /// segment does not hold so much (2^31-1 bytes). After an error (disk full) drop the rewrite; the
+  /// log is as it was.  [a worker]
+  virtual Result<> append(std::span<const BatchParts> batches) = 0;
+  /// What was appended.
+  virtual std::uint64_t bytes() const noexcept = 0;
+  /// Puts it in the place of its segments, after a crash at any point too either all of them or it.
+  /// On stable storage when it completes, and bounds().recovery_point is not below the range's end
+  /// then. Payloads that were read of the old segments stay readable. Aborted transactions that
+  /// were put beside the old segments are all beside the new one, one text behind the other in the
+  /// order of the segments; put fewer at its base afterwards if you like, and let no put_aux() of
+  /// that kind whose offset was taken from segments() before overlap with this. Once, and not while
+  /// an append runs. Errc::conflict: truncation, trimming or a reset has removed something of its
+  /// range meanwhile. After an error the log is as it was.  [partition's shard]
+  virtual Task<> commit() = 0;
+};
+
 /// The log of one partition.  [partition's shard]
 class PartitionLog {
  public:
   virtual ~PartitionLog() = default;
 
-  /// Appends whole batches in one gathered write; the first continues at bounds().end. Fixes their
-  /// order at once. Nothing of a ticket may be shown or acknowledged before written(ticket).
+  /// Appends whole batches in one gathered write, offsets rising from bounds().end on. Gaps are
+  /// taken as they are: a replica of a compacted log has its leader's. Fixes their order at once.
+  /// Nothing of a ticket may be shown or acknowledged before written(ticket).
   /// An error (disk full) leaves the log as it was before the call.
   virtual Result<Ticket> append(std::span<const BatchParts> batches) = 0;
   /// Completes when the ticket is readable; a page-cache backend completes at once.
@@ -126,6 +153,16 @@ class PartitionLog {
   /// Flushes and lets files go; the log is not used afterwards. When the caller's scope is
   /// cancelled it ends soon, without what is not on stable storage yet.
   virtual Task<> close() = 0;
+
+  /// Begins to write the segments [from, to) anew; both are bases of segments, so that the active
+  /// one is never among them. Appends, reads, flushes, rolls, and cuts elsewhere go on as ever.
+  /// Errc::conflict while another rewrite of this log lives. Errc::invalid_argument: no such
+  /// segments. Errc::out_of_range: more than 2^31-1 offsets, which no segment spans.
+  /// Errc::unsupported where a backend cannot; nothing is compacted there then.
+  virtual Result<std::unique_ptr<LogRewrite>> rewrite(Offset from, Offset to) {
+    (void)from, (void)to;
+    return Error{Errc::unsupported, "this storage rewrites no segments"};
+  }
 };
 
 struct Opened {

@@ -66,6 +66,9 @@ class ReusingLog final : public PartitionLog {
   }
   void reconfigure(const LogOptions& options) override { sound_->reconfigure(options); }
   Task<> close() override { return sound_->close(); }
+  Result<std::unique_ptr<LogRewrite>> rewrite(Offset from, Offset to) override {
+    return sound_->rewrite(from, to);
+  }
 
  private:
   std::unique_ptr<PartitionLog> sound_;

@@ -184,7 +184,7 @@ TEST(LibraryTest, RefusesAnotherRevisionOfItsKind) {
   const auto path = bad_plugin("other_revision");
   EXPECT_EQ(refusal(path, "storage"),
             path +
-                ": built for revision 1 of storage plugins, this kernel loads revision 2; "
+                ": built for revision 1 of storage plugins, this kernel loads revision 3; "
                 "rebuild it against this SDK");
 }
 
