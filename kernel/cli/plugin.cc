@@ -131,9 +131,10 @@ Result<> make_new(const Context& context, NewPlugin wanted) {
             << "  cmake --build " << build << "\n"
             << "  ctest --test-dir " << build << "\n"
             << "  millrace plugin check " << plugins << '/' << wanted.kind << '/' << wanted.name
-            << ".so\n"
-            << "  cmake --build " << build
-            << " --target package   # a .deb, to install with apt\n\n"
+            << ".so\n\n"
+            << "All of it by one command, and a .deb to install with apt:\n\n"
+            << "  (cd " << folder << " && CXX=clang++-19 CMAKE_PREFIX_PATH=" << installed_prefix()
+            << " cmake --workflow --preset package)\n\n"
             << "millraced finds it where plugins.path has "
             << std::filesystem::absolute(plugins).string()
             << ".\nThe plugin's id begins with org.example: put a name that you own in its "
