@@ -1,7 +1,6 @@
 #include "kernel/env/lock_holder.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 
 #include <array>
 #include <cerrno>
@@ -35,16 +34,15 @@ Result<std::string> lock_holder(const std::string& path) {
   if (descriptor < 0 && errno == ENOENT) return std::string();
   if (descriptor < 0) return system_error(errno, "open " + path);
   const PosixFile file(descriptor, path);
-  // Java's locks are of another kind than ours.
-  struct flock java{};
-  java.l_type = F_RDLCK;
-  java.l_whence = SEEK_SET;
-  if (::fcntl(descriptor, F_GETLK, &java) == 0 && java.l_type != F_UNLCK) {
-    return process(java.l_pid);
+  struct flock whole{};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (::fcntl(descriptor, F_OFD_GETLK, &whole) != 0) {
+    return system_error(errno, "look at the lock of " + path);
   }
-  if (::flock(descriptor, LOCK_SH | LOCK_NB) == 0) return std::string();
-  if (errno != EWOULDBLOCK) return system_error(errno, "look at the lock of " + path);
-  return process(id_named_in(file));
+  if (whole.l_type == F_UNLCK) return std::string();
+  // Java's is of a process; ours is of an open file, and its holder is named in it.
+  return process(whole.l_pid > 0 ? whole.l_pid : id_named_in(file));
 }
 
 }  // namespace millrace::kernel

@@ -2,17 +2,16 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 
+#include "kernel/env/lock_holder.h"
 #include "kernel/env/posix_file.h"
 #include "kernel/env/system_error.h"
 
@@ -44,15 +43,6 @@ FileInfo info_of(std::string name, const struct stat& status) {
           .is_folder = S_ISDIR(status.st_mode),
           .size = static_cast<std::uint64_t>(status.st_size),
           .modified = {modified.tv_sec * 1000 + modified.tv_nsec / 1'000'000}};
-}
-
-// "process 4711", or less when it has not written its number yet.
-std::string owner_named_in(const File& file) {
-  std::array<char, 32> text{};
-  const auto bytes = file.read_at(0, std::as_writable_bytes(std::span(text)));
-  long pid = 0;
-  if (bytes) std::from_chars(text.data(), text.data() + *bytes, pid);
-  return pid > 0 ? "process " + std::to_string(pid) : "another process";
 }
 
 class FileLock final : public FileSystem::Lock {
@@ -145,10 +135,18 @@ Result<> PosixFileSystem::sync_all(const std::string& folder) {
 
 Result<std::unique_ptr<FileSystem::Lock>> PosixFileSystem::lock(const std::string& path) {
   MR_TRY(auto file, open_file(path, O_RDWR | O_CREAT));
-  if (::flock(file->descriptor(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return system_error(errno, "lock " + path);
-    return Error{Errc::conflict, "lock " + path + ": held by " + owner_named_in(*file) +
-                                     "; stop it, or use another folder"};
+  // Of the kind that Kafka's is, which it therefore excludes, and which lock_holder() can ask for;
+  // but of this open file, not of the process.
+  struct flock whole{};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  const bool locked = ::fcntl(file->descriptor(), F_OFD_SETLK, &whole) == 0;
+  if (!locked && errno != EAGAIN && errno != EACCES) return system_error(errno, "lock " + path);
+  if (!locked) {
+    MR_TRY(auto holder, lock_holder(path));
+    if (holder.empty()) holder = "another process";  // which has let go of it just now
+    return Error{Errc::conflict,
+                 "lock " + path + ": held by " + holder + "; stop it, or use another folder"};
   }
   const auto pid = std::to_string(::getpid()) + "\n";
   const auto content = as_bytes(pid);

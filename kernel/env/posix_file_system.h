@@ -17,8 +17,8 @@ class PosixFileSystem final : public FileSystem {
   /// Nothing to remove is no error.
   Result<> remove_tree(const std::string& path) override;
   Result<> sync_folder(const std::string& folder) override;
-  /// flock(2) on the file, which holds the owner's process id. Locking twice in one process is a
-  /// conflict too.
+  /// A lock of the open file (fcntl(2), F_OFD_SETLK), which holds the owner's process id. Locking
+  /// twice in one process is a conflict too.
   Result<std::unique_ptr<Lock>> lock(const std::string& path) override;
   Result<SpaceInfo> space(const std::string& path) override;
   /// syncfs(2).

@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "environment_fixture.h"
@@ -40,6 +42,16 @@ TEST_F(LockHolderTest, AHolderIsNamedAndNotDisturbed) {
   EXPECT_TRUE(files_.lock(path_)) << "looking keeps no lock";
 }
 
+TEST_F(LockHolderTest, WhoTakesItWhileSomebodyLooksIsNotRefused) {
+  std::jthread looking([this](const std::stop_token& enough) {
+    while (!enough.stop_requested()) static_cast<void>(lock_holder(path_));
+  });
+  for (int at = 0; at < 3000; ++at) {
+    const auto lock = files_.lock(path_);
+    ASSERT_TRUE(lock) << "at " << at << ": " << lock.error().detail;
+  }
+}
+
 // As java.nio.channels.FileChannel.tryLock takes it.
 TEST_F(LockHolderTest, KafkasKindOfLockIsSeen) {
   int ready[2];
@@ -62,6 +74,10 @@ TEST_F(LockHolderTest, KafkasKindOfLockIsSeen) {
   ASSERT_EQ(::read(ready[0], &locked, 1), 1);
   ASSERT_EQ(locked, '1');
   EXPECT_EQ(holder(), "process " + std::to_string(child));
+  const auto refused = files_.lock(path_);
+  ASSERT_FALSE(refused) << "Kafka runs there";
+  EXPECT_EQ(refused.error().code, Errc::conflict);
+  EXPECT_NE(refused.error().detail.find(std::to_string(child)), std::string::npos);
   for (const int end : {ready[0], ready[1], done[0], done[1]}) ::close(end);
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
