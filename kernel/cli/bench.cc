@@ -49,8 +49,7 @@ std::string latency_of(Kind kind, const BenchSettings& settings) {
                "counts";
       }
       return "from when a batch was handed to its connection until it was acknowledged, with as "
-             "much "
-             "load as is taken; its messages count with its time";
+             "much load as is taken; its messages count with its time";
     case Kind::consume:
       return "of the fetch requests that brought messages, until the answer was here";
     case Kind::end_to_end: break;
@@ -193,7 +192,7 @@ class Bench {
     while (counts_->messages < sent->messages && !run.failure() && run.now() < until) {
       MR_CO_CHECK(co_await sleep(look_interval));
     }
-    unread_ = sent->messages - counts_->messages;
+    unread_ = std::max<std::int64_t>(sent->messages - counts_->messages, 0);
     run.stop();
     auto read = co_await reading;
     if (!read && read.error().code != Errc::cancelled) co_return read;
@@ -219,6 +218,7 @@ class Bench {
                               {"messages", counts.messages},
                               {"bytes", counts.bytes},
                               {"unread", unread_},
+                              {"waits", run.waits()},
                               {"microseconds", static_cast<std::int64_t>(seconds * 1e6)},
                               {"messages_per_second", static_cast<std::int64_t>(per_second)},
                               {"bytes_per_second", static_cast<std::int64_t>(bytes)},
@@ -244,6 +244,9 @@ class Bench {
               << "  this client, one thread that checks and opens what it reads, used "
               << decimal(cpu * 100, 0) << " % of a core"
               << (cpu > 0.9 ? ": it is what limits this, not the broker" : "") << '\n';
+    if (run.waits() > 0) {
+      std::cout << "  requests had to wait for a leader " << run.waits() << " times\n";
+    }
     const auto reached = 0.99 * static_cast<double>(settings_.rate);
     if (kind_ != Kind::consume && per_second < reached) {
       std::cout << "  the rate of " << settings_.rate << " messages/s was not reached\n";
@@ -359,7 +362,9 @@ void add_bench_verb(CLI::App& app, Context& context, Action& action) {
       {"millrace bench produce --seconds 5",
        "millrace bench produce --topic orders --rate 5000 --size 200 --acks 1 --codec lz4",
        "millrace -o json bench produce --messages 1000000 --partitions 6 --connections 2"});
-  add(Kind::consume, "read messages as fast as they come",
+  add(Kind::consume,
+      "read messages as fast as they come; no consumer group has a part in it: what kafka-consumer-"
+      "perf-test counts besides, joining a group, is not of the broker's reading",
       {"millrace bench consume --messages 500000", "millrace bench consume --topic orders"});
   add(Kind::end_to_end, "send at a rate and read: how long a message is under way",
       {"millrace bench end-to-end --rate 1000 --seconds 5",

@@ -1,60 +1,43 @@
 #include <algorithm>
 #include <cstring>
-#include <limits>
+#include <deque>
 #include <map>
 
-#include <millrace/batch.h>
-#include <millrace/kafka/fetch.h>
-
 #include "kernel/cli/bench_run.h"
+#include "kernel/cli/partition_reader.h"
 
 namespace millrace::kernel::cli {
 
 namespace {
 
-constexpr std::int32_t fetch_wait_ms = 500;
-constexpr std::int32_t fetch_bytes_max = 8 << 20;
-constexpr std::int32_t partition_bytes_max = 1 << 20;  // as Kafka's own consumers ask for
-constexpr std::size_t opened_bytes_max = std::size_t{256} << 20;
-
-struct Position {
-  PartitionInfo partition;
-  Offset next;
-  Offset end;  // none: there is no end
+constexpr FetchLimits limits{
+    .partition_bytes_max = 1 << 20  // as Kafka's own consumers ask for
 };
 
-class Consumers {
+// One connection's partitions: a request at a time to each broker that leads some of them.
+class Line {
  public:
-  Consumers(BenchRun& run, BenchCounts& counts, ConsumeGoal goal)
-      : run_(run), counts_(counts), goal_(std::move(goal)) {}
+  Line(BenchRun& run, BenchCounts& counts, const ConsumeGoal& goal,
+       std::unique_ptr<ClusterClient> cluster)
+      : run_(run), counts_(counts), goal_(goal), cluster_(std::move(cluster)) {}
 
-  Task<> run() {
-    const auto& partitions = run_.topic().partitions;
-    const auto connections = std::min(run_.settings().connections, partitions.size());
-    std::vector<std::unique_ptr<ClusterClient>> clusters;
-    for (std::size_t at = 0; at < connections; ++at) {
-      MR_CO_TRY(auto cluster, co_await run_.connect());
-      std::vector<std::string> names{run_.topic().topic.name};
-      MR_CO_CHECK(co_await cluster->metadata(std::move(names)));
-      clusters.push_back(std::move(cluster));
-    }
-    counts_.first = run_.now();
-    Shard& shard = co_await this_shard();
-    std::vector<Pending<>> readers;
-    for (std::size_t at = 0; at < connections; ++at) {
-      // One request at a time to each leader.
-      std::map<std::int32_t, std::vector<Position>> by_leader;
-      for (auto number = at; number < partitions.size(); number += connections) {
-        const auto end = goal_.to.empty() ? Offset{} : goal_.to[number];
-        by_leader[partitions[number].leader].push_back(
-            {partitions[number], goal_.from[number], end});
-      }
-      for (auto& [leader, positions] : by_leader) {
-        readers.push_back(
-            start(shard, read(clusters[at].get(), std::move(positions)), co_await this_scope()));
-      }
-    }
-    for (auto& reader : readers) {
+  void add(ReadPosition position) {
+    led_[position.partition.leader].push_back(std::move(position));
+  }
+
+  Task<> begin() {
+    // A reader that finds nothing to read ends at once.
+    std::vector<std::int32_t> leaders;
+    for (const auto& [leader, positions] : led_) leaders.push_back(leader);
+    for (const auto leader : leaders) MR_CO_CHECK(co_await begin(leader));
+    co_return {};
+  }
+
+  /// Until all have read what they should; leaders that change bring new readers.
+  Task<> end() {
+    while (!readers_.empty()) {
+      auto reader = std::move(readers_.front());
+      readers_.pop_front();
       auto ended = co_await reader;
       if (!ended && ended.error().code != Errc::cancelled) run_.fail(ended.error());
     }
@@ -62,95 +45,58 @@ class Consumers {
   }
 
  private:
+  Task<> begin(std::int32_t leader) {
+    Shard& shard = co_await this_shard();
+    readers_.push_back(start(shard, read(leader), co_await this_scope()));
+    co_return {};
+  }
+
   bool done() const {
     return run_.stopping() || (goal_.messages > 0 && counts_.messages >= goal_.messages);
   }
 
-  Task<> read(ClusterClient* cluster, std::vector<Position> positions) {
-    MR_CO_TRY(auto* leader, co_await cluster->leader_of(positions.front().partition));
+  Task<> read(std::int32_t leader) {
+    PartitionReader reader(*cluster_, run_.topic().topic, run_.codecs());
+    auto& positions = led_[leader];
     while (!done()) {
-      std::erase_if(positions,
-                    [](const Position& one) { return one.end.value >= 0 && one.next >= one.end; });
+      std::erase_if(positions, [](const ReadPosition& one) {
+        return one.end.value >= 0 && one.next >= one.end;
+      });
       if (positions.empty()) break;
+      // Who stands in front is answered first.
+      std::ranges::rotate(positions, positions.begin() + 1);
       const auto asked = run_.now();
-      MR_CO_TRY(const auto answer, co_await leader->call(request_for(positions)));
-      if (const ErrorCode code{answer.error_code}; code != ErrorCode::none) {
-        co_return error_of(code, "a fetch of topic " + run_.topic().topic.name);
-      }
+      MR_CO_TRY(const auto answer, co_await reader.fetch(positions, limits));
       const auto before = counts_.messages;
       const auto answered = run_.now();
-      for (const auto& topic : answer.responses) {
-        for (const auto& fetched : topic.partitions) MR_CO_CHECK(take(fetched, positions));
-      }
+      MR_CO_CHECK(reader.open(answer, positions, [this](auto, const RecordView& record) {
+        count(record);
+        return true;
+      }));
+      MR_CO_CHECK(co_await hand_over(leader));
       if (goal_.stamped || counts_.messages == before) continue;
       counts_.latency.add(
           std::chrono::duration_cast<std::chrono::microseconds>(answered - asked).count());
     }
+    led_.erase(leader);
     co_return {};
   }
 
-  kafka::FetchRequest request_for(std::vector<Position>& positions) const {
-    // Who stands in front is answered first.
-    std::ranges::rotate(positions, positions.begin() + 1);
-    kafka::FetchRequest request;
-    request.replica_id = -1;
-    request.max_wait_ms = fetch_wait_ms;
-    request.min_bytes = 1;
-    request.max_bytes = fetch_bytes_max;
-    auto& topic = request.topics.emplace_back();
-    topic.topic = run_.topic().topic.name;
-    topic.topic_id = run_.topic().topic.id;
-    for (const auto& position : positions) {
-      auto& wanted = topic.partitions.emplace_back();
-      wanted.partition = position.partition.partition;
-      wanted.fetch_offset = position.next.value;
-      wanted.partition_max_bytes = partition_bytes_max;
+  // What another broker leads now is another reader's.
+  Task<> hand_over(std::int32_t leader) {
+    auto& positions = led_[leader];
+    const auto moved = std::ranges::partition(
+        positions, [leader](const ReadPosition& one) { return one.partition.leader == leader; });
+    std::vector<ReadPosition> others(std::move_iterator(moved.begin()),
+                                     std::move_iterator(moved.end()));
+    positions.erase(moved.begin(), moved.end());
+    for (auto& position : others) {
+      const auto next = position.partition.leader;
+      const bool is_read = led_.contains(next);
+      add(std::move(position));
+      if (!is_read) MR_CO_CHECK(co_await begin(next));
     }
-    return request;
-  }
-
-  Result<> take(const kafka::FetchResponse::Partition& fetched, std::vector<Position>& positions) {
-    const TopicPartition id{run_.topic().topic.name, fetched.partition_index};
-    if (const ErrorCode code{fetched.error_code}; code != ErrorCode::none) {
-      return error_of(code, to_string(id) + "; bench does not ask again");
-    }
-    const auto position = std::ranges::find_if(positions, [&](const Position& one) {
-      return one.partition.partition == fetched.partition_index;
-    });
-    if (position == positions.end()) {
-      return Error{Errc::corrupt, "the broker answered for another partition"};
-    }
-    if (!fetched.records || fetched.records->empty()) return {};
-    MR_TRY(const auto records, fetched.records->flatten());
-    return open(records, position->next);
-  }
-
-  // The last batch may be cut short; the next fetch brings it whole.
-  Result<> open(const Buffer& records, Offset& next) {
-    std::size_t at = 0;
-    while (at < records.size()) {
-      const auto rest = records.slice(at);
-      const auto head = read_entry_head(rest);
-      if (!head && head.error().code == Errc::out_of_range) return {};
-      if (!head) return head.error();
-      const auto batch = rest.slice(0, head->total_bytes);
-      at += head->total_bytes;
-      MR_TRY(const auto header, read_batch_header(batch));
-      if (!verify_crc(batch)) {
-        return Error{Errc::corrupt, "a batch of offset " +
-                                        std::to_string(header.base_offset.value) +
-                                        " came with a wrong checksum"};
-      }
-      const auto from = next;
-      next = header.last_offset() + 1;
-      if (header.control()) continue;
-      MR_TRY(const auto section, open_records(header, batch, run_.codecs(), opened_bytes_max));
-      MR_CHECK(for_each_record(header, section, [&](const RecordView& record) {
-        if (record.offset >= from) count(record);
-        return true;
-      }));
-    }
-    return {};
+    co_return {};
   }
 
   void count(const RecordView& record) {
@@ -166,14 +112,32 @@ class Consumers {
 
   BenchRun& run_;
   BenchCounts& counts_;
-  const ConsumeGoal goal_;
+  const ConsumeGoal& goal_;
+  std::unique_ptr<ClusterClient> cluster_;
+  std::map<std::int32_t, std::vector<ReadPosition>> led_;  // by leaders, each with its reader
+  std::deque<Pending<>> readers_;
 };
 
 }  // namespace
 
 Task<> bench_consume(BenchRun& run, BenchCounts& counts, ConsumeGoal goal) {
-  Consumers consumers(run, counts, std::move(goal));
-  co_return co_await consumers.run();
+  const auto& partitions = run.topic().partitions;
+  const auto connections = std::min(run.settings().connections, partitions.size());
+  std::vector<std::unique_ptr<Line>> lines;
+  for (std::size_t at = 0; at < connections; ++at) {
+    MR_CO_TRY(auto cluster, co_await run.connect());
+    std::vector<std::string> names{run.topic().topic.name};
+    MR_CO_CHECK(co_await cluster->metadata(std::move(names)));
+    lines.push_back(std::make_unique<Line>(run, counts, goal, std::move(cluster)));
+  }
+  counts.first = run.now();
+  for (std::size_t at = 0; at < partitions.size(); ++at) {
+    const auto end = goal.to.empty() ? Offset{} : goal.to[at];
+    lines[at % connections]->add({partitions[at], goal.from[at], end});
+  }
+  for (auto& line : lines) MR_CO_CHECK(co_await line->begin());
+  for (auto& line : lines) MR_CO_CHECK(co_await line->end());
+  co_return {};
 }
 
 }  // namespace millrace::kernel::cli

@@ -1,16 +1,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include <millrace/batch.h>
-#include <millrace/kafka/produce.h>
-
+#include "kernel/cli/batch_sender.h"
 #include "kernel/cli/bench_run.h"
 
 namespace millrace::kernel::cli {
 
 namespace {
 
-constexpr std::int32_t produce_timeout_ms = 30'000;
 constexpr std::size_t pool_bytes = std::size_t{1} << 20;
 constexpr std::size_t pool_step = 4099;  // a prime, so that messages begin everywhere
 
@@ -25,14 +22,14 @@ std::vector<std::byte> letters(Random& random, std::size_t bytes) {
   return text;
 }
 
-// Its words were checked when they were parsed.
-CompressionId compression_of(const std::string& text) {
-  for (const auto id :
-       {CompressionId::gzip, CompressionId::snappy, CompressionId::lz4, CompressionId::zstd}) {
-    if (name_of(id) == text) return id;
-  }
-  return CompressionId::none;
-}
+// A connection, and who sends over it: a sender for each request that may be under way, so that
+// whichever has to be sent again finds its place.
+struct Line {
+  std::unique_ptr<ClusterClient> cluster;
+  TopicInfo topic;
+  std::vector<std::unique_ptr<BatchSender>> senders;
+  std::vector<BatchSender*> idle;
+};
 
 class Producers {
  public:
@@ -40,8 +37,6 @@ class Producers {
       : run_(run),
         counts_(counts),
         stamped_(stamped),
-        acks_(run.settings().acks == "1" ? 1 : -1),
-        compression_(compression_of(run.settings().compression)),
         pool_(letters(run.environment().random(), pool_bytes + run.settings().message_bytes)),
         pace_(run.now(), run.settings().rate),
         batch_messages_(std::max<std::int64_t>(
@@ -50,23 +45,17 @@ class Producers {
   }
 
   Task<> run() {
-    std::vector<std::unique_ptr<ClusterClient>> connections;
+    std::vector<std::unique_ptr<Line>> lines;
     for (std::size_t at = 0; at < run_.settings().connections; ++at) {
-      MR_CO_TRY(auto cluster, co_await run_.connect());
-      std::vector<std::string> names{run_.topic().topic.name};
-      MR_CO_CHECK(co_await cluster->metadata(std::move(names)));
-      // Before the clock runs.
-      for (const auto& partition : run_.topic().partitions) {
-        MR_CO_CHECK(co_await cluster->leader_of(partition));
-      }
-      connections.push_back(std::move(cluster));
+      MR_CO_TRY(auto line, co_await connect());
+      lines.push_back(std::move(line));
     }
     pace_ = Pace(run_.now(), run_.settings().rate);
     counts_.first = pace_.start();
     Shard& shard = co_await this_shard();
     std::vector<Pending<>> workers;
-    for (auto& connection : connections) {
-      workers.push_back(start(shard, work(connection.get()), co_await this_scope()));
+    for (auto& line : lines) {
+      workers.push_back(start(shard, work(line.get()), co_await this_scope()));
     }
     for (auto& worker : workers) {
       auto ended = co_await worker;
@@ -80,6 +69,26 @@ class Producers {
     std::int64_t first = 0;
     std::int64_t messages = 0;
   };
+
+  // Before the clock runs.
+  Task<std::unique_ptr<Line>> connect() {
+    auto line = std::make_unique<Line>();
+    MR_CO_TRY(line->cluster, co_await run_.connect());
+    auto name = run_.topic().topic.name;
+    MR_CO_TRY(line->topic, co_await line->cluster->topic(std::move(name)));
+    for (const auto& partition : line->topic.partitions) {
+      MR_CO_CHECK(co_await line->cluster->leader_of(partition));
+    }
+    const SendSettings settings{.acks = acks_of(run_.settings().acks),
+                                .compression = compression_of(run_.settings().compression)};
+    for (std::size_t at = 0; at < run_.settings().in_flight; ++at) {
+      MR_CO_TRY(const auto self, co_await ask_producer_id(*line->cluster));
+      line->senders.push_back(
+          std::make_unique<BatchSender>(*line->cluster, line->topic, self, settings));
+      line->idle.push_back(line->senders.back().get());
+    }
+    co_return std::move(line);
+  }
 
   bool all_taken() const {
     const auto limit = run_.settings().messages;
@@ -97,12 +106,12 @@ class Producers {
   }
 
   // One connection: requests follow each other, as many as may be under way.
-  Task<> work(ClusterClient* cluster) {
+  Task<> work(Line* line) {
     Shard& shard = co_await this_shard();
     Gate gate;
     Event answered;
     while (!run_.stopping() && !all_taken()) {
-      if (gate.inside() >= run_.settings().in_flight) {
+      if (line->idle.empty()) {
         MR_CO_CHECK(co_await answered.wait());
         continue;
       }
@@ -113,16 +122,17 @@ class Producers {
         continue;
       }
       MR_CO_TRY(auto pass, gate.enter());
-      spawn(shard, send(cluster, share, std::move(pass), &answered), "bench",
+      auto* sender = line->idle.back();
+      line->idle.pop_back();
+      spawn(shard, send(line, sender, share, std::move(pass), &answered), "bench",
             co_await this_scope());
     }
     co_return co_await gate.close();
   }
 
-  Result<Buffer> batch_of(const Share& share) {
+  void fill(BatchBuilder& builder, const Share& share) {
     const auto bytes = run_.settings().message_bytes;
     const auto wall = run_.environment().clock().wall();
-    BatchBuilder builder({.compression = compression_});
     for (std::int64_t at = 0; at < share.messages; ++at) {
       pool_at_ = (pool_at_ + pool_step) % pool_bytes;
       auto value = MutableBytes(pool_).subspan(pool_at_, bytes);
@@ -132,43 +142,24 @@ class Producers {
       }
       builder.add(wall, std::nullopt, value);
     }
-    return std::move(builder).finish(run_.codecs());
   }
 
-  Task<> send(ClusterClient* cluster, Share share, Gate::Pass pass, Event* answered) {
-    auto sent = co_await send_batch(cluster, share);
+  Task<> send(Line* line, BatchSender* sender, Share share, Gate::Pass pass, Event* answered) {
+    auto sent = co_await send_batch(sender, share);
     if (!sent && sent.error().code != Errc::cancelled) run_.fail(sent.error());
+    line->idle.push_back(sender);
     pass = {};
     answered->notify_all();
     co_return {};
   }
 
-  Task<> send_batch(ClusterClient* cluster, Share share) {
-    const auto& topic = run_.topic();
-    const auto partition = topic.partitions[turn_++ % topic.partitions.size()];
-    MR_CO_TRY(auto batch, batch_of(share));
-    MR_CO_TRY(auto* leader, co_await cluster->leader_of(partition));
-    kafka::ProduceRequest request;
-    request.acks = acks_;
-    request.timeout_ms = produce_timeout_ms;
-    auto& data = request.topic_data.emplace_back();
-    data.name = topic.topic.name;
-    data.topic_id = topic.topic.id;
-    auto& records = data.partition_data.emplace_back();
-    records.index = partition.partition;
-    records.records = std::move(batch);
+  Task<> send_batch(BatchSender* sender, Share share) {
+    const auto partition = turn_++ % run_.topic().partitions.size();
+    auto builder = sender->builder(partition);
+    fill(builder, share);
+    MR_CO_TRY(auto batch, sender->seal(partition, builder, run_.codecs()));
     const auto handed = run_.now();
-    MR_CO_TRY(const auto answer, co_await leader->call(std::move(request)));
-    if (answer.responses.size() != 1 || answer.responses[0].partition_responses.size() != 1) {
-      co_return Error{Errc::corrupt, "the broker answered for another partition"};
-    }
-    const auto& produced = answer.responses[0].partition_responses[0];
-    if (const ErrorCode code{produced.error_code}; code != ErrorCode::none) {
-      const TopicPartition id{topic.topic.name, partition.partition};
-      co_return error_of(code, to_string(id) + " " +
-                                   std::string(produced.error_message.value_or("")) +
-                                   "; bench does not send again");
-    }
+    MR_CO_CHECK(co_await sender->send(partition, std::move(batch)));
     acknowledged(share, handed);
     co_return {};
   }
@@ -191,8 +182,6 @@ class Producers {
   BenchRun& run_;
   BenchCounts& counts_;
   const bool stamped_;
-  const std::int16_t acks_;
-  const CompressionId compression_;
   std::vector<std::byte> pool_;
   std::size_t pool_at_ = 0;
   Pace pace_;

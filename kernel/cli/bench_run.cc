@@ -1,12 +1,13 @@
 #include "kernel/cli/bench_run.h"
 
 #include <algorithm>
+#include <iostream>
 
 #include <millrace/kafka/create_topics.h>
 #include <millrace/kafka/delete_topics.h>
-#include <millrace/kafka/list_offsets.h>
 
 #include "kernel/cli/output.h"
+#include "kernel/cli/partition_reader.h"
 
 namespace millrace::kernel::cli {
 
@@ -23,6 +24,15 @@ bool is_led(const TopicInfo& topic) {
 }
 
 }  // namespace
+
+Task<std::unique_ptr<ClusterClient>> BenchRun::connect() {
+  MR_CO_TRY(auto cluster, co_await ClusterClient::connect(environment_.network(), bootstrap_));
+  // Each request of each connection would tell the same.
+  cluster->on_wait([this](const std::string& told) {
+    if (waits_++ == 0) std::cerr << "millrace: " << told << '\n' << std::flush;
+  });
+  co_return std::move(cluster);
+}
 
 Task<> BenchRun::begin() {
   MR_CO_TRY(auto cluster, co_await connect());
@@ -97,25 +107,12 @@ Task<std::vector<Offset>> bench_bounds(BenchRun& run, OffsetSpec which) {
   std::vector<std::string> names{run.topic().topic.name};
   MR_CO_CHECK(co_await cluster->metadata(std::move(names)));
   std::vector<Offset> offsets;
-  for (const auto& partition : run.topic().partitions) {
-    kafka::ListOffsetsRequest request;
-    request.replica_id = -1;
-    auto& topic = request.topics.emplace_back();
-    topic.name = run.topic().topic.name;
-    auto& query = topic.partitions.emplace_back();
-    query.partition_index = partition.partition;
-    query.timestamp = static_cast<std::int64_t>(which);
-    MR_CO_TRY(auto* leader, co_await cluster->leader_of(partition));
-    MR_CO_TRY(const auto answer, co_await leader->call(std::move(request)));
-    if (answer.topics.size() != 1 || answer.topics[0].partitions.size() != 1) {
-      co_return Error{Errc::corrupt, "the broker answered for another partition"};
-    }
-    const auto& found = answer.topics[0].partitions[0];
-    const TopicPartition id{run.topic().topic.name, partition.partition};
-    if (const ErrorCode code{found.error_code}; code != ErrorCode::none) {
-      co_return error_of(code, to_string(id));
-    }
-    offsets.push_back({found.offset});
+  auto partitions = run.topic().partitions;
+  for (auto& partition : partitions) {
+    auto finding =
+        find_offset(*cluster, run.topic().topic, partition, static_cast<std::int64_t>(which));
+    MR_CO_TRY(const auto found, co_await std::move(finding));
+    offsets.push_back(found);
   }
   co_return std::move(offsets);
 }

@@ -91,9 +91,9 @@ class BenchRun {
   bool made_topic() const noexcept { return made_; }
   MonoTime now() const noexcept { return environment_.clock().now(); }
   Environment& environment() noexcept { return environment_; }
-  Task<std::unique_ptr<ClusterClient>> connect() {
-    return ClusterClient::connect(environment_.network(), bootstrap_);
-  }
+  Task<std::unique_ptr<ClusterClient>> connect();
+  /// How many requests have waited for a leader, or a controller, that answers.
+  std::int64_t waits() const noexcept { return waits_; }
 
   /// Nobody begins anything new: time is up, Ctrl-C, or something has failed.
   bool stopping() const noexcept { return stopping_ || interrupt_.asked(); }
@@ -117,10 +117,12 @@ class BenchRun {
   TopicInfo topic_;
   bool made_ = false;
   bool stopping_ = false;
+  std::int64_t waits_ = 0;
   std::optional<Error> failure_;
 };
 
-/// Sends messages over the settings' connections until the run stops or all are acknowledged.
+/// Sends messages over the settings' connections until the run stops or all are acknowledged, once
+/// each; it follows leaders that change.
 /// With a rate, times count from when a message was due; else from when its batch is handed to the
 /// connection. With `stamped` a message carries the time that it was due at.
 Task<> bench_produce(BenchRun& run, BenchCounts& counts, bool stamped);
@@ -134,7 +136,7 @@ struct ConsumeGoal {
   /// here; else of fetch requests.
   bool stamped = false;
 };
-/// Reads over the settings' connections, each with partitions of its own.
+/// Reads over the settings' connections, each with partitions of its own, whose leaders may change.
 Task<> bench_consume(BenchRun& run, BenchCounts& counts, ConsumeGoal goal);
 
 /// The first or the next offset of each partition.

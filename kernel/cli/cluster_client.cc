@@ -39,6 +39,7 @@ std::string_view what_to_try(Errc code) {
     case Errc::timed_out: return "does it hang, or is a firewall between?";
     case Errc::not_found: return "is the name right?";
     case Errc::closed:
+    case Errc::too_large:
     case Errc::corrupt: return "is that the Kafka port of a broker, and without TLS?";
     default: return "is it running, and does it listen there?";
   }
@@ -63,7 +64,7 @@ Task<std::unique_ptr<kafka::Client>> reach(Network& network, Address address, st
                        : client.error().detail + ", after " + std::to_string(took) + " ms";
   // Whatever it is, no broker answers there.
   co_return Error{
-      code == Errc::corrupt || code == Errc::not_found ? Errc::io : code,
+      code == Errc::timed_out || code == Errc::closed ? code : Errc::io,
       "no " + who + " at " + shown(where) + ": " + why + "; " + std::string(what_to_try(code))};
 }
 
@@ -123,7 +124,8 @@ Task<> ClusterClient::reconnect() {
     auto reaching = reach(network_, address, "broker");
     auto client = co_await std::move(reaching);
     if (client) {
-      any_ = *std::move(client);
+      // Another caller may have been quicker, and be asking already.
+      if (!any_->status()) any_ = *std::move(client);
       co_return {};
     }
     why = client.error();
@@ -215,9 +217,13 @@ Task<> ClusterClient::next_try(Wait& wait, Error why) {
   const auto now = (co_await this_shard()).now();
   if (!wait.until) {
     wait.until = now + wait_max;
-    std::cerr << "millrace: waiting up to " << wait_max / std::chrono::seconds(1) << " s for "
-              << wait.whom << " that answers: " << why.detail << '\n'
-              << std::flush;
+    const auto told = concat("waiting up to ", wait_max / std::chrono::seconds(1), " s for ",
+                             wait.whom, " that answers: ", why.detail);
+    if (waits_) {
+      waits_(told);
+    } else {
+      std::cerr << "millrace: " << told << '\n' << std::flush;
+    }
   } else if (now >= *wait.until) {
     co_return Error{Errc::timed_out, wait.whom + " that answers was waited for in vain, " +
                                          std::to_string(wait_max / std::chrono::seconds(1)) +
@@ -240,17 +246,35 @@ bool ClusterClient::moves(ErrorCode code) noexcept {
          code == ErrorCode::replica_not_available || code == ErrorCode::broker_not_available;
 }
 
-Task<> ClusterClient::renew(std::string topic, PartitionInfo& partition) {
+bool ClusterClient::passes(ErrorCode code, Again again) noexcept {
+  if (moves(code) || code == ErrorCode::not_enough_replicas) return true;
+  const bool perhaps_done = code == ErrorCode::not_enough_replicas_after_append ||
+                            code == ErrorCode::request_timed_out ||
+                            code == ErrorCode::kafka_storage_error;
+  return perhaps_done && again == Again::always;
+}
+
+void ClusterClient::drop_if_dead(std::int32_t broker) {
+  const auto found = connected_.find(broker);
+  if (found != connected_.end() && !found->second->status()) connected_.erase(found);
+}
+
+Task<std::vector<PartitionInfo>> ClusterClient::partitions(std::string topic) {
   std::vector<std::string> names{topic};
-  const auto answer = co_await metadata(std::move(names));
-  if (!answer || answer->topics.empty()) co_return {};
-  const auto& info = answer->topics.front();
+  auto answer = co_await metadata(std::move(names));
+  if (!answer && answer.error().code == Errc::cancelled) co_return answer.error();
+  if (!answer || answer->topics.empty()) co_return std::vector<PartitionInfo>();
+  auto& info = answer->topics.front();
   if (info.error == ErrorCode::unknown_topic_or_partition) {
     co_return error_of(info.error, "topic " + in_quotes(topic) + " is gone");
   }
-  const auto found =
-      std::ranges::find(info.partitions, partition.partition, &PartitionInfo::partition);
-  if (found != info.partitions.end()) partition = *found;
+  co_return std::move(info.partitions);
+}
+
+Task<> ClusterClient::renew(std::string topic, PartitionInfo& partition) {
+  MR_CO_TRY(const auto told, co_await partitions(std::move(topic)));
+  const auto found = std::ranges::find(told, partition.partition, &PartitionInfo::partition);
+  if (found != told.end()) partition = *found;
   co_return {};
 }
 

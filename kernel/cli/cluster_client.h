@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,7 +39,7 @@ class ClusterClient {
   /// more. Somebody who has died may have done what is asked for again.
   template <class Request, class CodeOf>
   Task<typename Request::Response> ask_controller(Request request, CodeOf code_of) {
-    Wait wait{.whom = "a controller"};
+    Wait wait("a controller");
     while (true) {
       Error why{Errc::closed, "it is the controller no more"};
       auto found = co_await find_controller();
@@ -58,26 +59,35 @@ class ClusterClient {
   std::int32_t controller_id() const noexcept { return controller_id_; }
   /// The broker that leads `partition` of a topic that topic() has told.
   Task<kafka::Client*> leader_of(PartitionInfo partition);
+  /// When what was asked for is asked for again.
+  enum class Again { always, if_undone };
+  /// Whom a caller waits for.
+  struct Wait {
+    explicit Wait(std::string who) : whom(std::move(who)) {}
+    std::string whom;
+    std::optional<MonoTime> until{};  // once there is something to wait for
+  };
   /// Asks the broker that leads `partition` of `topic`, and what topic() told of it is renewed
-  /// while it leads no more or does not answer: then the next leader is waited for, and stderr says
-  /// so. `code_of` an answer is its error for that partition; others than these are the caller's.
-  /// Somebody who has died may have done what is asked for again.
+  /// while it leads no more, does not answer or has too few replicas in sync: then the next leader
+  /// is waited for, and stderr says so. `code_of` an answer is its error for that partition; others
+  /// than these are the caller's. Somebody who has died may have done what is asked for again,
+  /// unless `again` says otherwise.
   template <class Request, class CodeOf>
   Task<typename Request::Response> ask_leader(std::string topic, PartitionInfo& partition,
-                                              Request request, CodeOf code_of) {
-    Wait wait{.whom = "a leader of " + to_string(TopicPartition{topic, partition.partition})};
+                                              Request request, CodeOf code_of,
+                                              Again again = Again::always) {
+    Wait wait("a leader of " + to_string(TopicPartition{topic, partition.partition}));
     while (true) {
       Error why{Errc::closed, "it leads no more"};
+      const auto leader = partition.leader;
       auto found = co_await leader_of(partition);
       if (found) {
         auto answer = co_await (*found)->call(request);
-        if (answer && !moves(code_of(*answer))) co_return std::move(answer);
-        if (answer) {
-          why = error_of(code_of(*answer), "broker " + std::to_string(partition.leader));
-        } else {
-          why = answer.error();
-          connected_.erase(partition.leader);
-        }
+        if (!answer && again == Again::if_undone) co_return answer.error();
+        if (answer && !passes(code_of(*answer), again)) co_return std::move(answer);
+        why = answer ? error_of(code_of(*answer), "broker " + std::to_string(leader))
+                     : answer.error();
+        if (!answer) drop_if_dead(leader);
       } else {
         why = found.error();
       }
@@ -85,22 +95,37 @@ class ClusterClient {
       MR_CO_CHECK(co_await renew(topic, partition));
     }
   }
+  /// The same once, for a request for several partitions that one broker leads: its answer, or why
+  /// there is none.
+  template <class Request>
+  Task<typename Request::Response> call_leader(PartitionInfo partition, Request request) {
+    MR_CO_TRY(auto* leader, co_await leader_of(partition));
+    auto answer = co_await leader->call(std::move(request));
+    if (!answer) drop_if_dead(partition.leader);
+    co_return std::move(answer);
+  }
+  /// Whether an answer says that another broker leads, or soon will.
+  static bool moves(ErrorCode code) noexcept;
+  /// Waits a moment where `why` is something that passes; else, and after half a minute, it fails.
+  Task<> next_try(Wait& wait, Error why);
+  /// What metadata() tells of the partitions of a topic; nothing while that cannot be told.
+  /// Errc::not_found: the topic is gone.
+  Task<std::vector<PartitionInfo>> partitions(std::string topic);
+  /// Who is told, instead of stderr, whom somebody begins to wait for.
+  void on_wait(std::function<void(const std::string&)> told) { waits_ = std::move(told); }
 
  private:
   static constexpr Duration wait_max = std::chrono::seconds(30);
-  struct Wait {
-    std::string whom;
-    std::optional<MonoTime> until{};  // once there is something to wait for
-  };
 
   /// A connection to some broker that lives.
   Task<> reconnect();
   Task<kafka::Client*> find_controller();
-  /// Whether the answer says that another broker leads, or soon will.
-  static bool moves(ErrorCode code) noexcept;
+  /// Whether that is over soon, and asking again does no harm.
+  static bool passes(ErrorCode code, Again again) noexcept;
   /// Who leads it now; as it was while that cannot be told.
   Task<> renew(std::string topic, PartitionInfo& partition);
-  static Task<> next_try(Wait& wait, Error why);
+  /// Another caller may have connected anew meanwhile.
+  void drop_if_dead(std::int32_t broker);
 
   ClusterClient(Network& network, std::unique_ptr<kafka::Client> any,
                 std::vector<Address> bootstrap)
@@ -112,6 +137,7 @@ class ClusterClient {
   std::map<std::int32_t, Address> brokers_;
   std::int32_t controller_id_ = -1;
   std::map<std::int32_t, std::unique_ptr<kafka::Client>> connected_;
+  std::function<void(const std::string&)> waits_;
 };
 
 }  // namespace millrace::kernel::cli

@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include <millrace/batch.h>
-#include <millrace/kafka/fetch.h>
-#include <millrace/kafka/list_offsets.h>
 
 #include "kernel/cli/cluster_client.h"
 #include "kernel/cli/context.h"
@@ -16,6 +14,7 @@
 #include "kernel/cli/message_format.h"
 #include "kernel/cli/message_json.h"
 #include "kernel/cli/output.h"
+#include "kernel/cli/partition_reader.h"
 #include "kernel/cli/progress_line.h"
 #include "kernel/cli/standard_output.h"
 #include "kernel/cli/usage.h"
@@ -25,9 +24,7 @@ namespace millrace::kernel::cli {
 
 namespace {
 
-constexpr std::int32_t fetch_bytes_max = 8 << 20;
 constexpr std::int32_t fetch_wait_ms = 500;
-constexpr std::size_t records_bytes_max = std::size_t{256} << 20;
 
 struct Arguments {
   std::string topic;
@@ -124,30 +121,21 @@ class ReadProgress {
   std::int64_t total_ = 0;  // by their offsets
 };
 
-ErrorCode code_in_list(const kafka::ListOffsetsResponse& answer) {
-  if (answer.topics.empty() || answer.topics[0].partitions.empty()) return ErrorCode::none;
-  return ErrorCode{answer.topics[0].partitions[0].error_code};
-}
-
-ErrorCode code_of_fetch(const kafka::FetchResponse& answer) {
-  if (answer.responses.empty() || answer.responses[0].partitions.empty()) return ErrorCode::none;
-  return ErrorCode{answer.responses[0].partitions[0].error_code};
-}
-
 class Consumer {
  public:
-  Consumer(ClusterClient& cluster, TopicInfo topic, Codecs codecs, Printer& printer,
+  Consumer(ClusterClient& cluster, const TopicInfo& topic, const Codecs& codecs, Printer& printer,
            ReadProgress& progress)
       : cluster_(cluster),
-        topic_(std::move(topic)),
-        codecs_(codecs),
+        topic_(topic.topic),
+        reader_(cluster, topic.topic, codecs),
         printer_(printer),
         progress_(progress) {}
 
   /// How long a broker waits for what is not there yet. With many partitions, which are read in
   /// turns, none keeps the others for long.
   void wait_for_more(std::size_t partitions) {
-    wait_ms_ = std::max<std::int32_t>(fetch_wait_ms / static_cast<std::int32_t>(partitions), 20);
+    limits_.wait_ms =
+        std::max<std::int32_t>(fetch_wait_ms / static_cast<std::int32_t>(partitions), 20);
   }
 
   /// Where to begin in a partition.
@@ -156,134 +144,54 @@ class Consumer {
     constexpr auto latest = static_cast<std::int64_t>(OffsetSpec::latest);
     if (start.offset) co_return *start.offset;
     if (start.before_end > 0) {
-      MR_CO_TRY(const auto first, co_await resolve(partition, earliest));
-      MR_CO_TRY(const auto end, co_await resolve(partition, latest));
+      MR_CO_TRY(const auto first, co_await find_offset(cluster_, topic_, partition, earliest));
+      MR_CO_TRY(const auto end, co_await find_offset(cluster_, topic_, partition, latest));
       co_return Offset{std::max(first.value, end.value - start.before_end)};
     }
-    MR_CO_TRY(const auto found, co_await resolve(partition, start.timestamp));
+    MR_CO_TRY(const auto found, co_await find_offset(cluster_, topic_, partition, start.timestamp));
     if (found.value >= 0) co_return found;
     // A time after the last message has no offset: go on from the end.
-    co_return co_await resolve(partition, latest);
+    co_return co_await find_offset(cluster_, topic_, partition, latest);
   }
 
   /// The offset behind its last message.
   Task<Offset> end(PartitionInfo& partition) {
-    co_return co_await resolve(partition, static_cast<std::int64_t>(OffsetSpec::latest));
+    constexpr auto latest = static_cast<std::int64_t>(OffsetSpec::latest);
+    co_return co_await find_offset(cluster_, topic_, partition, latest);
   }
 
-  /// Prints from `from` to the high watermark; where that was, or the next offset to read.
-  Task<Offset> read(PartitionInfo& partition, Offset from) {
+  /// Prints from where a partition is read to, up to the high watermark.
+  Task<ReadPosition> read(ReadPosition position) {
+    std::vector<ReadPosition> positions{std::move(position)};
+    const auto& at = positions.front();
     while (!printer_.full()) {
-      MR_CO_TRY(auto answer, co_await fetch(partition, from));
-      const auto& fetched = answer.responses[0].partitions[0];
-      if (const ErrorCode code{fetched.error_code}; code != ErrorCode::none) {
-        co_return error_of(code, id_of(partition) + " at offset " + std::to_string(from.value));
-      }
-      if (!fetched.records || fetched.records->empty()) break;
-      MR_CO_TRY(const auto records, fetched.records->flatten());
-      MR_CO_TRY(const auto next, print(partition.partition, records, from));
+      MR_CO_TRY(const auto answer, co_await reader_.fetch(positions, limits_));
+      if (answer.responses.empty() || answer.responses[0].partitions.empty()) continue;
+      const auto from = at.next;
+      MR_CO_CHECK(reader_.open(answer, positions, [this](auto partition, const auto& record) {
+        printer_.print(partition, record);
+        return !printer_.full();
+      }));
       MR_CO_CHECK(check_output());
       progress_.show(printer_.printed());
-      if (next == from) break;
-      from = next;
-      if (from.value >= fetched.high_watermark) break;
+      const auto end = answer.responses[0].partitions[0].high_watermark;
+      if (at.next == from || at.next.value >= end) break;
     }
-    co_return from;
+    co_return std::move(positions.front());
   }
 
  private:
-  std::string id_of(const PartitionInfo& partition) const {
-    return to_string(TopicPartition{topic_.topic.name, partition.partition});
-  }
-
-  Task<Offset> resolve(PartitionInfo& partition, std::int64_t timestamp) {
-    kafka::ListOffsetsRequest request;
-    request.replica_id = -1;
-    auto& topic = request.topics.emplace_back();
-    topic.name = topic_.topic.name;
-    auto& query = topic.partitions.emplace_back();
-    query.partition_index = partition.partition;
-    query.timestamp = timestamp;
-    auto asking =
-        cluster_.ask_leader(topic_.topic.name, partition, std::move(request), code_in_list);
-    MR_CO_TRY(const auto answer, co_await std::move(asking));
-    if (answer.topics.size() != 1 || answer.topics[0].partitions.size() != 1) {
-      co_return Error{Errc::corrupt, "the broker answered for another partition"};
-    }
-    const auto& found = answer.topics[0].partitions[0];
-    if (const ErrorCode code{found.error_code}; code != ErrorCode::none) {
-      co_return error_of(code, id_of(partition));
-    }
-    co_return Offset{found.offset};
-  }
-
-  Task<kafka::FetchResponse> fetch(PartitionInfo& partition, Offset from) {
-    kafka::FetchRequest request;
-    request.replica_id = -1;
-    request.max_wait_ms = wait_ms_;
-    request.min_bytes = 1;
-    request.max_bytes = fetch_bytes_max;
-    auto& topic = request.topics.emplace_back();
-    topic.topic = topic_.topic.name;
-    topic.topic_id = topic_.topic.id;
-    auto& wanted = topic.partitions.emplace_back();
-    wanted.partition = partition.partition;
-    wanted.fetch_offset = from.value;
-    wanted.partition_max_bytes = fetch_bytes_max;
-    auto asking =
-        cluster_.ask_leader(topic_.topic.name, partition, std::move(request), code_of_fetch);
-    MR_CO_TRY(auto answer, co_await std::move(asking));
-    if (const ErrorCode code{answer.error_code}; code != ErrorCode::none) {
-      co_return error_of(code, id_of(partition));
-    }
-    if (answer.responses.size() != 1 || answer.responses[0].partitions.size() != 1) {
-      co_return Error{Errc::corrupt, "the broker answered for another partition"};
-    }
-    co_return std::move(answer);
-  }
-
-  // Answers where to go on. The last batch may be cut short; the next fetch brings it whole.
-  Result<Offset> print(std::int32_t partition, const Buffer& records, Offset from) {
-    auto next = from;
-    std::size_t at = 0;
-    while (at < records.size() && !printer_.full()) {
-      const auto rest = records.slice(at);
-      const auto head = read_entry_head(rest);
-      if (!head) {
-        if (head.error().code == Errc::out_of_range) break;
-        return head.error();
-      }
-      const auto batch = rest.slice(0, head->total_bytes);
-      at += head->total_bytes;
-      MR_TRY(const auto header, read_batch_header(batch));
-      next = header.last_offset() + 1;
-      if (header.control()) continue;
-      MR_TRY(const auto section, open_records(header, batch, codecs_, records_bytes_max));
-      MR_CHECK(for_each_record(header, section, [&](const RecordView& record) {
-        if (record.offset >= from) printer_.print(partition, record);
-        if (printer_.full()) next = record.offset + 1;
-        return !printer_.full();
-      }));
-    }
-    return next;
-  }
-
   ClusterClient& cluster_;
-  TopicInfo topic_;
-  Codecs codecs_;
+  const TopicName topic_;
+  PartitionReader reader_;
   Printer& printer_;
   ReadProgress& progress_;
-  std::int32_t wait_ms_ = 0;
-};
-
-struct Position {
-  PartitionInfo partition;
-  Offset next;
+  FetchLimits limits_{.wait_ms = 0};
 };
 
 // Those that are asked for, all unless some are.
-Result<std::vector<Position>> chosen_of(const TopicInfo& topic, const Arguments& arguments) {
-  std::vector<Position> positions;
+Result<std::vector<ReadPosition>> chosen_of(const TopicInfo& topic, const Arguments& arguments) {
+  std::vector<ReadPosition> positions;
   for (const auto number : arguments.partitions) {
     const auto found = std::ranges::find(topic.partitions, number, &PartitionInfo::partition);
     if (found != topic.partitions.end()) continue;
@@ -294,7 +202,7 @@ Result<std::vector<Position>> chosen_of(const TopicInfo& topic, const Arguments&
   for (const auto& partition : topic.partitions) {
     const auto& chosen = arguments.partitions;
     if (!chosen.empty() && !contains(chosen, partition.partition)) continue;
-    positions.push_back({partition, {}});
+    positions.push_back({.partition = partition, .next = {}});
   }
   return positions;
 }
@@ -325,7 +233,7 @@ Task<> consume(Environment& environment, const Context& context, const Arguments
   if (arguments.follow) consumer.wait_for_more(positions.size());
   do {
     for (auto& position : positions) {
-      MR_CO_TRY(position.next, co_await consumer.read(position.partition, position.next));
+      MR_CO_TRY(position, co_await consumer.read(position));
       std::cout.flush();
       MR_CO_CHECK(check_output());
     }

@@ -9,10 +9,9 @@
 #include <unistd.h>
 
 #include <millrace/batch.h>
-#include <millrace/kafka/init_producer_id.h>
 #include <millrace/kafka/partitioner.h>
-#include <millrace/kafka/produce.h>
 
+#include "kernel/cli/batch_sender.h"
 #include "kernel/cli/cluster_client.h"
 #include "kernel/cli/context.h"
 #include "kernel/cli/input_lines.h"
@@ -28,7 +27,6 @@ namespace millrace::kernel::cli {
 namespace {
 
 constexpr std::size_t batch_bytes_max = std::size_t{512} << 10;
-constexpr std::int32_t produce_timeout_ms = 30'000;
 
 // What is not sent yet goes out when nothing has come for so long, as of somebody who types.
 constexpr std::chrono::milliseconds linger(50);
@@ -48,68 +46,26 @@ struct Arguments {
   bool null_empty = false;
 };
 
-// Both were checked when they were parsed.
-std::int16_t acks_of(const std::string& text) { return text == "1" ? 1 : -1; }
-
-CompressionId compression_of(const std::string& text) {
-  for (const auto id :
-       {CompressionId::gzip, CompressionId::snappy, CompressionId::lz4, CompressionId::zstd}) {
-    if (name_of(id) == text) return id;
-  }
-  return CompressionId::none;
-}
-
 // How many the broker has acknowledged; asked from another thread when Ctrl-C ends us.
 using Acknowledged = std::atomic<std::int64_t>;
-
-// By which a leader knows a batch that it has stored before: what is sent again is stored once. Not
-// set: brokers before 0.11 have none.
-struct ProducerId {
-  std::int64_t id = -1;
-  std::int16_t epoch = -1;
-};
-
-Task<ProducerId> ask_producer_id(ClusterClient& cluster) {
-  if (!cluster.any().version_of(kafka::ApiKey::init_producer_id)) co_return ProducerId{};
-  kafka::InitProducerIdRequest request;
-  request.transactional_id.reset();
-  request.transaction_timeout_ms = -1;
-  MR_CO_TRY(const auto answer, co_await cluster.any().call(std::move(request)));
-  const ErrorCode code{answer.error_code};
-  if (code == ErrorCode::cluster_authorization_failed) co_return ProducerId{};  // may do without
-  if (code != ErrorCode::none) co_return error_of(code, "no producer id is given out");
-  co_return ProducerId{answer.producer_id, answer.producer_epoch};
-}
-
-// They go round before they would be negative.
-std::int32_t sequence_after(std::int32_t sequence, std::int32_t records) {
-  constexpr std::uint32_t sequence_max = 0x7fffffff;
-  const auto sum = static_cast<std::uint32_t>(sequence) + static_cast<std::uint32_t>(records);
-  return static_cast<std::int32_t>(sum & sequence_max);
-}
-
-ErrorCode code_of_produce(const kafka::ProduceResponse& answer) {
-  if (answer.responses.empty() || answer.responses[0].partition_responses.empty()) {
-    return ErrorCode::none;
-  }
-  return ErrorCode{answer.responses[0].partition_responses[0].error_code};
-}
 
 // Gathers messages by partition and sends each full batch to its leader.
 class Producer {
  public:
   Producer(ClusterClient& cluster, TopicInfo topic, ProducerId self, const Arguments& arguments,
            Codecs codecs, Acknowledged& acknowledged)
-      : cluster_(cluster),
-        topic_(std::move(topic)),
-        self_(self),
-        acks_(acks_of(arguments.acks)),
-        compression_(compression_of(arguments.compression)),
+      : topic_(std::move(topic)),
+        sender_(cluster, topic_, self,
+                {.acks = acks_of(arguments.acks),
+                 .compression = compression_of(arguments.compression)}),
         codecs_(codecs),
         acknowledged_(acknowledged) {
-    sequences_.resize(topic_.partitions.size());
-    for (const auto sequence : sequences_) builders_.push_back(fresh(sequence));
+    for (std::size_t at = 0; at < topic_.partitions.size(); ++at) {
+      builders_.push_back(sender_.builder(at));
+    }
   }
+  Producer(const Producer&) = delete;
+  Producer& operator=(const Producer&) = delete;
 
   /// A key decides the partition as Kafka's own producers do; without one, batches take turns.
   std::size_t choose(std::optional<Bytes> key) {
@@ -141,64 +97,18 @@ class Producer {
   }
 
  private:
-  BatchBuilder fresh(std::int32_t sequence) const {
-    const bool known = self_.id >= 0;
-    return BatchBuilder({.compression = compression_,
-                         .producer_id = self_.id,
-                         .producer_epoch = self_.epoch,
-                         .base_sequence = known ? sequence : -1});
-  }
-
   Task<> send(std::size_t at) {
-    auto& partition = topic_.partitions[at];
     const auto records = builders_[at].records();
-    sequences_[at] = sequence_after(sequences_[at], records);
-    auto builder = std::exchange(builders_[at], fresh(sequences_[at]));
-    MR_CO_TRY(auto batch, std::move(builder).finish(codecs_));
-    kafka::ProduceRequest request;
-    request.acks = acks_;
-    request.timeout_ms = produce_timeout_ms;
-    auto& topic = request.topic_data.emplace_back();
-    topic.name = topic_.topic.name;
-    topic.topic_id = topic_.topic.id;
-    auto& data = topic.partition_data.emplace_back();
-    data.index = partition.partition;
-    data.records = std::move(batch);
-    auto asking = ask(partition, std::move(request));
-    MR_CO_TRY(const auto answer, co_await std::move(asking));
-    if (answer.responses.size() != 1 || answer.responses[0].partition_responses.size() != 1) {
-      co_return Error{Errc::corrupt, "the broker answered for another partition"};
-    }
-    const auto& produced = answer.responses[0].partition_responses[0];
-    const ErrorCode code{produced.error_code};
-    if (code != ErrorCode::none && code != ErrorCode::duplicate_sequence_number) {
-      const TopicPartition id{topic_.topic.name, partition.partition};
-      co_return error_of(code,
-                         to_string(id) + " " + std::string(produced.error_message.value_or("")));
-    }
+    MR_CO_TRY(auto batch, sender_.seal(at, builders_[at], codecs_));
+    MR_CO_CHECK(co_await sender_.send(at, std::move(batch)));
     acknowledged_ += records;
     co_return {};
   }
 
-  // Again only where it is stored once all the same.
-  Task<kafka::ProduceResponse> ask(PartitionInfo& partition, kafka::ProduceRequest request) {
-    if (self_.id >= 0) {
-      auto asking =
-          cluster_.ask_leader(topic_.topic.name, partition, std::move(request), code_of_produce);
-      co_return co_await std::move(asking);
-    }
-    MR_CO_TRY(auto* leader, co_await cluster_.leader_of(partition));
-    co_return co_await leader->call(std::move(request));
-  }
-
-  ClusterClient& cluster_;
   TopicInfo topic_;
-  ProducerId self_;
-  std::int16_t acks_;
-  CompressionId compression_;
+  BatchSender sender_;
   Codecs codecs_;
   std::vector<BatchBuilder> builders_;
-  std::vector<std::int32_t> sequences_;  // of the batches that are being built
   std::vector<HeaderView> headers_;
   std::size_t turn_ = 0;
   Acknowledged& acknowledged_;

@@ -12,6 +12,9 @@ from parts.waiting import until
 
 UNTIL_DONE_SECONDS_MAX = 60
 
+LOAD_MESSAGES = 1500
+"""Three seconds of them; the leader is killed within."""
+
 
 def move(cluster, plan: dict, folder, *words: str) -> str:
     path = folder / "plan.json"
@@ -107,12 +110,22 @@ def test_configs_reach_every_broker(cluster, topic):
 
 
 def test_our_own_tool_goes_on_while_leaders_change(make_cluster, topic):
-    """Who sends and who reads asked first the very broker that is killed; each message is stored once."""
+    """Who sends and who reads asked first the very broker that is killed; each message is stored once, whoever
+    sends it: a load that is measured too."""
     cluster = make_cluster(3)
     cluster.create(topic, 1)
+    loaded = f"{topic}-loaded"
+    cluster.create(loaded, 3)
     old = cluster.leader(topic, 0)
     tool = [PREFIX / "bin" / "millrace", "-b", cluster.brokers[old].address]
+    load = ["--topic", loaded, "--rate", "500", "--messages", str(LOAD_MESSAGES), "--size", "100"]
     with (
+        subprocess.Popen(
+            [*tool, "-o", "json", "bench", "end-to-end", *load, "--connections", "2"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as bench,
         subprocess.Popen(
             [*tool, "produce", topic], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as sender,
@@ -126,6 +139,7 @@ def test_our_own_tool_goes_on_while_leaders_change(make_cluster, topic):
         sender.stdin.write("before\n")
         sender.stdin.flush()
         assert reader.stdout.readline() == "before\n"
+        until(lambda: cluster.bounds(loaded, 0)[1] > 0, UNTIL_DONE_SECONDS_MAX, "the load")
         cluster.kill(old)
         sender.stdin.write("after\n")
         sender.stdin.flush()
@@ -134,5 +148,12 @@ def test_our_own_tool_goes_on_while_leaders_change(make_cluster, topic):
         assert sender.returncode == 0, said
         assert f"a leader of {topic}-0" in said
         assert reader.wait(UNTIL_DONE_SECONDS_MAX) == 0
+        measured, said = bench.communicate(timeout=UNTIL_DONE_SECONDS_MAX)
+        assert bench.returncode == 0, said
+        measured = json.loads(measured)
+        assert (measured["messages"], measured["unread"]) == (LOAD_MESSAGES, 0)
+        assert measured["waits"] > 0 and said.count("waiting up to") == 1
     assert Tool(cluster.addresses).text("consume", topic) == "before\nafter\n"
+    read = Tool(cluster.addresses).json_lines("bench", "consume", "--topic", loaded)
+    assert read[0]["messages"] == LOAD_MESSAGES
     cluster.end()
