@@ -82,6 +82,7 @@ Task<std::vector<SizeFound>> sizes_on(ShardState& state, std::optional<Wanted> w
       if (topic == wanted->end() || !topic->second.contains(id.partition)) continue;
     }
     const auto offsets = partition->offsets();
+    const auto& compaction = partition->compaction();
     found.push_back({id.topic,
                      {.partition = id.partition,
                       .bytes = partition->bytes(),
@@ -92,7 +93,13 @@ Task<std::vector<SizeFound>> sizes_on(ShardState& state, std::optional<Wanted> w
                       .end = offsets.end,
                       .appended_bytes = partition->traffic().appended_bytes,
                       .read_bytes = partition->traffic().read_bytes,
-                      .failing = partition->failing()}});
+                      .failing = partition->failing(),
+                      .cleaned_to = compaction.cleaned_to,
+                      .clean_bytes = compaction.clean_bytes,
+                      .cleanable_bytes = compaction.cleanable_bytes,
+                      .compacted_at = compaction.ended,
+                      .compacting_percent = compaction.percent(),
+                      .uncleanable = compaction.failed}});
   }
   co_return std::move(found);
 }

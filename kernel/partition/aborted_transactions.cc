@@ -52,6 +52,12 @@ void AbortedTransactions::truncate_from(Offset from) {
   rows_.erase(std::ranges::lower_bound(rows_, from, {}, &AbortedRow::last), rows_.end());
 }
 
+void AbortedTransactions::forget(const std::vector<Offset>& markers) {
+  std::erase_if(rows_, [&markers](const AbortedRow& row) {
+    return std::ranges::binary_search(markers, row.last);
+  });
+}
+
 Buffer AbortedTransactions::encode(Offset base, Offset next) const {
   const auto begin = std::ranges::lower_bound(rows_, base, {}, &AbortedRow::last);
   const auto end = std::ranges::lower_bound(rows_, next, {}, &AbortedRow::last);

@@ -33,6 +33,8 @@ class AbortedTransactions {
   void trim_before(Offset start);
   /// Forgets those whose markers are at `from` or behind it.
   void truncate_from(Offset from);
+  /// Forgets those with these markers, which rise.
+  void forget(const std::vector<Offset>& markers);
   const std::vector<AbortedRow>& rows() const noexcept { return rows_; }
 
   /// The `.txnindex` of the segment [base, next): rows whose markers are in it.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include "kernel/cluster/lease_clock.h"
 #include "kernel/partition/aborted_transactions.h"
 #include "kernel/partition/batch_validator.h"
+#include "kernel/partition/compaction.h"
 #include "kernel/partition/epoch_cache.h"
 #include "kernel/partition/opening.h"
 #include "kernel/partition/partition_watch.h"
@@ -128,6 +130,28 @@ struct OwnAppend {
   /// Written, and the high watermark moved as far as it may. Often so already; an error means that
   /// the write is lost, and that the log takes no more.
   Pending<> written;
+};
+
+/// What is told of a partition's compaction.
+struct CompactionStatus {
+  Offset cleaned_to;  ///< below it no key is there twice; none: nobody has asked yet
+  std::uint64_t clean_bytes = 0;
+  std::uint64_t cleanable_bytes = 0;  ///< what a pass could clean now
+  Timestamp ended;                    ///< when one last did
+  bool failed = false;                ///< that one
+  bool running = false;
+  std::uint64_t bytes_done = 0;  ///< of the one that runs, of about as many
+  std::uint64_t bytes_to_do = 0;
+
+  std::int32_t percent() const noexcept;
+};
+
+/// What compaction finds to do.
+struct CompactionNeed {
+  bool compacted = false;  ///< cleanup.policy has "compact"; else nothing of this counts
+  CleanableRange range;
+  bool wanted = false;          ///< it is to be cleaned now
+  std::int64_t overdue_ms = 0;  ///< beyond max.compaction.lag.ms
 };
 
 /// [its shard]. Must outlive the calls it has given out: close() waits for them.
@@ -248,6 +272,18 @@ class Partition {
   std::vector<ProducerInfo> producers() const { return producers_.describe(); }
 
   /// Retention, expiry of producers, snapshots after a roll. Called every
+  // ---- compaction (partition_compaction.cc) ----
+
+  /// What compaction could clean now. `checkpointed` is up to where it had come when the broker
+  /// last ran, if that is known; once this has been asked, the partition knows it by itself. Rolls
+  /// the active segment where it keeps records that are overdue.
+  Task<CompactionNeed> compaction_need(std::optional<Offset> checkpointed);
+  /// One pass, which ends early with Errc::cancelled once `stopping` says so, with Errc::closed
+  /// where the partition goes, and with Errc::conflict where its log is cut meanwhile. One at a
+  /// time.
+  Task<CompactionDone> compact(CompactionMeans means, std::function<bool()> stopping);
+  const CompactionStatus& compaction() const noexcept { return compaction_; }
+
   /// log.retention.check.interval.ms.
   Task<> maintain();
   /// Stops taking requests (NOT_LEADER_OR_FOLLOWER), fails waiting ones, snapshots, closes the log.
@@ -348,6 +384,14 @@ class Partition {
   void notify_watches();
 
   // partition_upkeep.cc
+  // partition_compaction.cc
+  Task<Timestamp> oldest_dirty(CleanableRange range);
+  Task<CompactionDone> run_compaction(CompactionMeans means, std::function<bool()> stopping);
+  CleanableRange cleanable() const;
+  Task<> commit_rewrite(LogRewrite* rewrite);
+  Task<> forget_aborted(std::vector<Offset> markers);
+  void note_cut(Offset end);
+
   Task<> recover();
   Task<> restore();
   Task<bool> restore_aborted();
@@ -413,6 +457,11 @@ class Partition {
   Offset aborted_stored_{0};  // aborted transactions that ended below it are stored
   std::string epochs_stored_;
   Gate running_;
+  Mutex segments_stay_;  // while files are put beside segments, or segments are replaced
+  CompactionStatus compaction_;
+  std::uint64_t cuts_ = 0;  // of the log's tail, or all of it
+  Offset oldest_dirty_in_;  // the segment that this is about
+  Timestamp oldest_dirty_;
   CancelScope background_;
 };
 

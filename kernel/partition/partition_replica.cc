@@ -366,6 +366,7 @@ Task<FollowerStep> Partition::begin_anew(Epoch leader_epoch, Offset start) {
   MR_CO_CHECK(co_await drop_snapshots(Offset{-1}));
   MR_CO_CHECK(log_->reset_to(start));
   written_end_ = high_watermark_ = leaders_high_watermark_ = flush_from_ = start;
+  note_cut(start);
   producers_.clear();
   aborted_.truncate_from(Offset{0});
   aborted_stored_ = start;
@@ -396,6 +397,7 @@ Task<> Partition::truncate_to(Offset end) {
   high_watermark_ = std::min(high_watermark_, end);
   leaders_high_watermark_ = std::min(leaders_high_watermark_, end);
   flush_from_ = std::min(flush_from_, end);
+  note_cut(end);
   epochs_.truncate_from(end);
   co_return co_await forget_producers();
 }

@@ -176,6 +176,7 @@ Task<> Partition::store_epochs() {
 
 // Each segment has the rows of the transactions that ended in it.
 Task<> Partition::store_aborted() {
+  MR_CO_TRY(const auto held, co_await segments_stay_.lock());
   const auto end = log_->bounds().end;
   const auto segments = log_->segments();
   for (const auto& segment : segments) {
@@ -191,6 +192,7 @@ Task<> Partition::store_aborted() {
 
 // Also in the files, where rows of records that a crash took would be believed later.
 Task<> Partition::cut_aborted(Offset from) {
+  MR_CO_TRY(const auto held, co_await segments_stay_.lock());
   aborted_.truncate_from(from);
   const auto segments = log_->segments();
   for (const auto& segment : segments) {

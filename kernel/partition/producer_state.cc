@@ -156,6 +156,18 @@ std::vector<ProducerInfo> ProducerStates::describe() const {
   return described;
 }
 
+ProducerEnds ProducerStates::ends() const {
+  ProducerEnds ends;
+  ends.reserve(producers_.size());
+  for (const auto& [id, producer] : producers_) {
+    const auto& batches = producer.batches;
+    ends.emplace(
+        id, ProducerEnd{.epoch = producer.epoch,
+                        .last_offset = batches.empty() ? Offset{} : batches.back().last_offset});
+  }
+  return ends;
+}
+
 Buffer ProducerStates::snapshot() const {
   const std::map<std::int64_t, const Producer*> sorted = [this] {
     std::map<std::int64_t, const Producer*> by_id;

@@ -23,6 +23,14 @@
 
 namespace millrace::kernel {
 
+/// What is known of a producer last: `last_offset` of its last batch, none where a marker has begun
+/// its epoch and nothing has followed.
+struct ProducerEnd {
+  std::int16_t epoch = -1;
+  Offset last_offset;
+};
+using ProducerEnds = std::unordered_map<std::int64_t, ProducerEnd>;
+
 /// [partition's shard]
 class ProducerStates {
  public:
@@ -64,6 +72,8 @@ class ProducerStates {
   std::size_t producers() const noexcept { return producers_.size(); }
   /// All of them, by id.
   std::vector<ProducerInfo> describe() const;
+  /// What the log must keep so that all of them are known from it.
+  ProducerEnds ends() const;
 
   /// Kafka's `.snapshot` format, version 1: the last batch and the open transaction of each
   /// producer.

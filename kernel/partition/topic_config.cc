@@ -179,7 +179,8 @@ LogOptions TopicConfig::log_options(const Uuid& topic_id) const {
     return std::chrono::milliseconds(std::min(ms, longest_ms));
   };
   return {.segment_bytes = static_cast<std::uint64_t>(segment_bytes),
-          .segment_age = duration(segment_ms),
+          .segment_age =
+              duration(cleanup_compact ? std::min(segment_ms, max_compaction_lag_ms) : segment_ms),
           .index_interval_bytes = static_cast<std::uint64_t>(index_interval_bytes),
           .segment_index_bytes = static_cast<std::uint64_t>(segment_index_bytes),
           .file_delete_delay = duration(file_delete_delay_ms),

@@ -9,10 +9,11 @@ namespace millrace::filelog {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> file_names{
+constexpr std::array<std::string_view, 4> file_names{
     "recovery-point-offset-checkpoint",
     "replication-offset-checkpoint",
     "log-start-offset-checkpoint",
+    "cleaner-offset-checkpoint",
 };
 
 // Takes the next line off the front of `text`.

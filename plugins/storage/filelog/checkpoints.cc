@@ -5,7 +5,7 @@ namespace millrace::filelog {
 namespace {
 
 constexpr std::array all_kinds{CheckpointKind::recovery_point, CheckpointKind::high_watermark,
-                               CheckpointKind::log_start};
+                               CheckpointKind::log_start, CheckpointKind::cleaner};
 
 }  // namespace
 

@@ -19,7 +19,7 @@ namespace millrace::filelog {
 
 /// All kinds. A change is on disk when a call returns.  [any thread; may block on the disk]
 class Checkpoints {
-  static constexpr std::size_t kinds = 3;
+  static constexpr std::size_t kinds = 4;
 
  public:
   Checkpoints(FileSystem& files, std::string data_folder)

@@ -118,6 +118,13 @@ struct PartitionSize {
   std::uint64_t appended_bytes = 0;
   std::uint64_t read_bytes = 0;  ///< for clients
   bool failing = false;          ///< the last append did not reach the log
+  // where cleanup.policy has "compact", and the log has been looked at for that
+  Offset cleaned_to;                  ///< where what is not compacted begins; none: see above
+  std::uint64_t clean_bytes = 0;      ///< below it
+  std::uint64_t cleanable_bytes = 0;  ///< what a pass could compact now
+  Timestamp compacted_at;  ///< when a pass last ended; none: not since the log was opened
+  std::int32_t compacting_percent = -1;  ///< how far a pass is that runs now; -1: none does
+  bool uncleanable = false;              ///< the last one failed
 };
 struct TopicSizes {
   std::string topic;

@@ -177,7 +177,8 @@ struct PartitionOffset {
   TopicPartition partition;
   Offset offset;
 };
-enum class CheckpointKind { recovery_point, high_watermark, log_start };
+/// Of `cleaner` it is the first offset that compaction has not cleaned.
+enum class CheckpointKind { recovery_point, high_watermark, log_start, cleaner };
 
 struct FoundPartition {
   TopicPartition partition;

@@ -1,0 +1,48 @@
+#include "kernel/partition/compaction_transactions.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace millrace::kernel {
+
+TransactionWalk::TransactionWalk(std::vector<AbortedRow> rows, Offset from)
+    : rows_(std::move(rows)) {
+  std::erase_if(rows_, [from](const AbortedRow& row) { return row.last < from; });
+  std::ranges::sort(rows_, {}, &AbortedRow::first);
+}
+
+void TransactionWalk::begin_until(Offset last) {
+  for (; begun_ < rows_.size() && rows_[begun_].first <= last; ++begun_) {
+    const auto& row = rows_[begun_];
+    aborted_.try_emplace(row.producer_id, Ongoing{row.last, false});
+  }
+}
+
+bool TransactionWalk::aborted(const BatchHeader& data) {
+  begin_until(data.last_offset());
+  if (!data.transactional()) return false;
+  const auto found = aborted_.find(data.producer_id);
+  if (found != aborted_.end()) {
+    found->second.met = true;
+    return true;
+  }
+  committed_.insert(data.producer_id);
+  return false;
+}
+
+TransactionWalk::Marker TransactionWalk::ends(const BatchHeader& control,
+                                              const std::optional<TransactionMarker>& marker) {
+  begin_until(control.last_offset());
+  if (control.record_count == 0) return {.alone = true};
+  if (!marker) return {};  // not about transactions: it stays
+  const auto found = aborted_.find(control.producer_id);
+  if (marker->commit || found == aborted_.end()) {
+    return {.alone = committed_.erase(control.producer_id) == 0};
+  }
+  const auto ended = found->second;
+  aborted_.erase(found);
+  if (!ended.met) spent_.push_back(ended.marker);
+  return {.alone = !ended.met, .indexed = true};
+}
+
+}  // namespace millrace::kernel
