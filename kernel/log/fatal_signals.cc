@@ -19,7 +19,7 @@ std::array<struct sigaction, fatal_signals.size()> actions_before;
 
 // Calls only what a signal handler may call. The faulting instruction runs again when this returns
 // (abort raises its signal again), and meets the action that was there before.
-void wait_for_log(int signal) {
+void wait_for_log(int signal, siginfo_t* info, void* /*context*/) {
   for (std::size_t at = 0; at < fatal_signals.size(); ++at) {
     if (fatal_signals[at] == signal) sigaction(signal, &actions_before[at], nullptr);
   }
@@ -27,6 +27,8 @@ void wait_for_log(int signal) {
   for (int look = 0; log && !log->idle() && look < looks_max; ++look) {
     nanosleep(&pause_between_looks, nullptr);
   }
+  // Where somebody has sent it, as a watchdog does, nothing would run again.
+  if (info->si_code <= 0) ::raise(signal);
 }
 
 }  // namespace
@@ -34,7 +36,8 @@ void wait_for_log(int signal) {
 LogBeforeFatalSignals::LogBeforeFatalSignals(const StderrLog& log) {
   log_to_wait_for = &log;
   struct sigaction action{};
-  action.sa_handler = wait_for_log;
+  action.sa_sigaction = wait_for_log;
+  action.sa_flags = SA_SIGINFO;
   sigemptyset(&action.sa_mask);
   for (std::size_t at = 0; at < fatal_signals.size(); ++at) {
     sigaction(fatal_signals[at], &action, &actions_before[at]);

@@ -1,5 +1,8 @@
 #include "kernel/log/fatal_signals.h"
 
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdlib>
 
 #include <gtest/gtest.h>
@@ -17,6 +20,18 @@ TEST(LogBeforeFatalSignalsDeathTest, EveryLineIsWrittenBeforeTheProcessAborts) {
         std::abort();
       },
       "the last line");
+}
+
+TEST(LogBeforeFatalSignalsDeathTest, WhatAWatchdogSendsEndsTheProcessToo) {
+  EXPECT_EXIT(
+      {
+        StderrLog log({.others = LogLevel::info, .of = {}}, "text");
+        const LogBeforeFatalSignals log_first(log);
+        Log(log, "broker").info("the last line");
+        ::kill(::getpid(), SIGABRT);
+        std::_Exit(0);
+      },
+      ::testing::KilledBySignal(SIGABRT), "the last line");
 }
 
 }  // namespace
