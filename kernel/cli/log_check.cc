@@ -36,6 +36,14 @@ class PartitionCheck {
     tell_gaps();
     check_end();
     if (folder_.segments.empty()) note("there is no segment: the log is empty");
+    for (const auto& stranger : folder_.strangers) {
+      report_.findings.push_back(
+          {.kind = FindingKind::beside,
+           .file = folder_.path_of(stranger, log_suffix),
+           .bytes = stranger.bytes,
+           .what = "no batch in it is sound, and the segment before has the offsets that its name "
+                   "claims: it is no part of the log, and no broker serves the partition with it"});
+    }
     MR_CHECK(check_beside(files_, {directory_, folder_, epochs_}, report_));
     return std::move(report_);
   }
@@ -149,7 +157,9 @@ void PartitionCheck::add_region(std::size_t at, BadRegion region) {
                               .to = lost ? region.to : Offset{},
                               .what = region.what});
   // The offsets up to the next segment are told of.
-  if (region.to_file_end && !is_last(at)) report_.end = folder_.segments[at].next;
+  if (region.to_file_end && !is_last(at)) {
+    report_.end = std::max(report_.end, folder_.segments[at].next);
+  }
   report_.regions.push_back({at, std::move(region)});
 }
 

@@ -22,7 +22,11 @@ class BesideCheck {
 
   Result<> run() {
     for (const auto& file : request_.folder.files) {
-      if (!file.is_folder) MR_CHECK(check(file));
+      if (file.is_folder) {
+        check_folder(file);
+      } else {
+        MR_CHECK(check(file));
+      }
     }
     if (unfinished_ > 0) {
       add(FindingKind::note, "",
@@ -43,6 +47,7 @@ class BesideCheck {
                                 .what = std::move(what)});
   }
 
+  void check_folder(const FileInfo& folder);
   Result<> check(const FileInfo& file);
   Result<> check_with(const std::string& name, Check check);
   Result<> check_snapshot(const Buffer& content);
@@ -55,6 +60,14 @@ class BesideCheck {
   PartitionReport& report_;
   std::size_t unfinished_ = 0;
 };
+
+void BesideCheck::check_folder(const FileInfo& folder) {
+  if (folder.name.ends_with(damaged_mark)) return;  // what a repair has set aside
+  const bool is_file = filelog::parse_offset_name(folder.name) ||
+                       folder.name == filelog::leader_epochs_file ||
+                       folder.name == filelog::metadata_file;
+  if (is_file) add(FindingKind::beside, folder.name, "a folder, where a file has its place");
+}
 
 Result<> BesideCheck::check(const FileInfo& file) {
   if (file.name == filelog::leader_epochs_file) {

@@ -8,6 +8,9 @@
 
 namespace millrace::kernel::cli {
 
+/// How the names of files end in which a repair keeps what it has taken out of a log.
+inline constexpr std::string_view damaged_mark = ".damaged";
+
 /// In the log, batches of `epoch` begin here.
 struct EpochStart {
   Epoch epoch;

@@ -13,6 +13,8 @@ using filelog::TimeIndex;
 namespace {
 
 Result<std::optional<Buffer>> content_of(FileSystem& files, const std::string& path) {
+  // A folder of that name is told of as what stands beside the log.
+  if (const auto info = files.info(path); info && info->is_folder) return std::nullopt;
   auto content = read_file(files, path);
   if (content) return std::optional(std::move(*content));
   if (content.error().code == Errc::not_found) return std::nullopt;

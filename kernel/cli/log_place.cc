@@ -7,6 +7,7 @@
 #include <millrace/filelog/names.h>
 #include <millrace/utf8.h>
 
+#include "kernel/cli/log_walk.h"
 #include "kernel/env/lock_holder.h"
 
 namespace millrace::kernel::cli {
@@ -60,7 +61,7 @@ Result<DataDirectory> look_at_directory(FileSystem& files, const std::string& pa
     if (offsets) {
       directory.checkpoints[static_cast<std::size_t>(kind)] = std::move(*offsets);
     } else {
-      directory.unreadable.push_back(std::move(offsets).error());
+      directory.unreadable.push_back({file, std::move(offsets).error().detail});
     }
   }
   return directory;
@@ -74,6 +75,52 @@ Result<LogPlace*> place_of(FileSystem& files, std::vector<LogPlace>& places,
   MR_TRY(auto found, look_at_directory(files, directory));
   places.push_back({.directory = std::move(found), .folders = {}});
   return &places.back();
+}
+
+// Of a segment whose successor is `next`: the first sound batch, or the last one.
+enum class Which { first, last };
+Result<std::optional<SoundBatch>> sound_batch(FileSystem& files, const std::string& path,
+                                              Offset base, Offset next, Which which) {
+  const auto opened = files.open(path, OpenMode::read);
+  if (!opened) return opened.error();
+  MR_TRY(const auto bytes, (*opened)->size());
+  SegmentWalker walker(**opened, bytes, base, next);
+  std::optional<SoundBatch> found;
+  while (true) {
+    MR_TRY(const auto item, walker.next());
+    if (!item) return found;
+    if (const auto* batch = std::get_if<SoundBatch>(&*item)) found = *batch;
+    if (found && which == Which::first) return found;
+  }
+}
+
+// Beside the first segment, which nothing stands before.
+Result<bool> is_stranger(FileSystem& files, const PartitionFolder& folder, std::size_t at) {
+  const auto& one = folder.segments[at];
+  const auto& before = folder.segments[at - 1];
+  MR_TRY(const auto own, sound_batch(files, folder.path_of(one, filelog::log_suffix), one.base,
+                                     one.next, Which::first));
+  if (own) return false;
+  MR_TRY(const auto last, sound_batch(files, folder.path_of(before, filelog::log_suffix),
+                                      before.base, one.next, Which::last));
+  return last && last->entry.last >= one.base;
+}
+
+Result<> set_strangers_apart(FileSystem& files, PartitionFolder& folder) {
+  auto& segments = folder.segments;
+  for (std::size_t at = 1; at < segments.size();) {
+    const auto stranger = is_stranger(files, folder, at);
+    // A running broker deletes segments meanwhile.
+    if (!stranger && stranger.error().code != Errc::not_found) return stranger.error();
+    if (!stranger || !*stranger) {
+      ++at;
+      continue;
+    }
+    segments[at - 1].next = segments[at].next;
+    folder.strangers.push_back(segments[at]);
+    segments.erase(segments.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  return {};
 }
 
 }  // namespace
@@ -141,6 +188,7 @@ Result<PartitionFolder> look_at_folder(FileSystem& files, const std::string& pat
     if (!folder.segments.empty()) folder.segments.back().next = name->offset;
     folder.segments.push_back({.base = name->offset, .next = {}, .bytes = file.size});
   }
+  MR_CHECK(set_strangers_apart(files, folder));
   return folder;
 }
 

@@ -25,8 +25,17 @@ struct PartitionFolder {
   std::optional<TopicPartition> partition;  ///< none: the folder is called otherwise
   std::vector<FileInfo> files;
   std::vector<SegmentFile> segments;  ///< by offset
+  /// Called as a segment is, without one sound batch, within the offsets of the segment before: no
+  /// part of the log.
+  std::vector<SegmentFile> strangers;
 
   std::string path_of(const SegmentFile& segment, std::string_view suffix) const;
+};
+
+/// A checkpoint file that cannot be read, and why.
+struct UnreadableFile {
+  std::string path;
+  std::string detail;
 };
 
 /// A data directory, or the folder that holds a partition's.
@@ -35,8 +44,8 @@ struct DataDirectory {
   bool marked = false;  ///< it has a lock file or an owner: a broker has used it
   std::string holder;   ///< who has it open now; empty: nobody
   /// By CheckpointKind.
-  std::array<std::map<TopicPartition, Offset>, 3> checkpoints;
-  std::vector<Error> unreadable;  ///< of its checkpoint files
+  std::array<std::map<TopicPartition, Offset>, 4> checkpoints;
+  std::vector<UnreadableFile> unreadable;  ///< of its checkpoint files
 
   std::optional<Offset> checkpointed(CheckpointKind kind,
                                      const std::optional<TopicPartition>& partition) const;
@@ -52,6 +61,7 @@ struct LogPlace {
 /// Errc::invalid_argument says which is neither.
 Result<std::vector<LogPlace>> find_places(FileSystem& files, const std::vector<std::string>& paths);
 
+/// Reads as much of the segments as tells which are strangers: of sound ones the first batch.
 /// Errc::not_found when the folder is gone.
 Result<PartitionFolder> look_at_folder(FileSystem& files, const std::string& path);
 

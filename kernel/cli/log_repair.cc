@@ -1,6 +1,7 @@
 #include "kernel/cli/log_repair.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include <millrace/batch.h>
@@ -9,6 +10,7 @@
 #include <millrace/filelog/text.h>
 
 #include "kernel/cli/file_pieces.h"
+#include "kernel/cli/log_check_beside.h"
 
 namespace millrace::kernel::cli {
 
@@ -16,8 +18,6 @@ using filelog::log_suffix;
 using filelog::say;
 
 namespace {
-
-constexpr std::string_view damaged_mark = ".damaged";
 
 bool ends_with_compaction(const PartitionFolder& folder) {
   return std::ranges::any_of(folder.files, [](const FileInfo& file) {
@@ -57,6 +57,16 @@ class Planner {
           say(file, ":", region.position, " (", region.bytes(), " bytes): ", region.what,
               "; where another replica is in sync, move this folder away and let the broker fetch "
               "the partition; or --skip-damaged moves the bytes into a file and keeps the rest"));
+      return;
+    }
+    // An empty batch says how many offsets it stands for by 32 bits, and so does an index.
+    constexpr std::int64_t offsets_max = std::numeric_limits<std::int32_t>::max();
+    if (region.to >= region.from &&
+        region.to - folder_.segments[found.segment].base > offsets_max) {
+      plan_.left.push_back(say(file, ":", region.position, ": offsets ", region.from.value, " to ",
+                               region.to.value,
+                               " are missing, more than a log can skip; if the "
+                               "segment behind is none of this log, move it away"));
       return;
     }
     const bool at_end = region.to_file_end && found.segment + 1 == folder_.segments.size();
@@ -122,6 +132,13 @@ std::vector<std::byte> placeholder(const BadRegion& region) {
   return bytes;
 }
 
+// What an earlier repair has kept stays.
+Result<> set_aside(FileSystem& files, const RepairStep& step) {
+  auto path = step.kept_in;
+  for (int number = 2; files.info(path); ++number) path = say(step.kept_in, "-", number);
+  return files.rename(step.file, path);
+}
+
 class Executor {
  public:
   Executor(FileSystem& files, const DataDirectory& directory, const PartitionFolder& folder)
@@ -130,16 +147,16 @@ class Executor {
   Result<> run(const RepairPlan& plan) {
     std::map<std::size_t, std::vector<const RepairStep*>> regions;
     for (const auto& step : plan.steps) {
-      if (!step.kept_in.empty() && step.action != RepairAction::set_aside) MR_CHECK(keep(step));
+      if (!step.kept_in.empty() && step.is_of_log()) MR_CHECK(keep(step));
     }
     MR_CHECK(files_.sync_folder(folder_.path));
+    // First what stands where others have their place.
     for (const auto& step : plan.steps) {
-      switch (step.action) {
-        case RepairAction::cut:
-        case RepairAction::move_aside: regions[step.segment].push_back(&step); break;
-        case RepairAction::remove_indexes: MR_CHECK(remove_indexes(step)); break;
-        case RepairAction::set_aside: MR_CHECK(files_.rename(step.file, step.kept_in)); break;
-      }
+      if (step.action == RepairAction::set_aside) MR_CHECK(set_aside(files_, step));
+    }
+    for (const auto& step : plan.steps) {
+      if (step.action == RepairAction::remove_indexes) MR_CHECK(remove_indexes(step));
+      if (step.is_of_log()) regions[step.segment].push_back(&step);
     }
     // An index must not outlive what it leads to.
     MR_CHECK(files_.sync_folder(folder_.path));
@@ -228,6 +245,24 @@ std::string_view name_of(RepairAction action) noexcept {
     case RepairAction::set_aside: break;
   }
   return "set_aside";
+}
+
+RepairPlan plan_repair(const DataDirectory& directory) {
+  RepairPlan plan;
+  for (const auto& file : directory.unreadable) {
+    plan.steps.push_back({.action = RepairAction::set_aside,
+                          .file = file.path,
+                          .segment = 0,
+                          .region = {},
+                          .kept_in = file.path + std::string(damaged_mark)});
+  }
+  return plan;
+}
+
+Result<> carry_out(FileSystem& files, const DataDirectory& directory, const RepairPlan& plan) {
+  if (plan.steps.empty()) return {};
+  for (const auto& step : plan.steps) MR_CHECK(set_aside(files, step));
+  return files.sync_folder(directory.path);
 }
 
 RepairPlan plan_repair(const PartitionFolder& folder, const PartitionReport& report,

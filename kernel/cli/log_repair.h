@@ -28,6 +28,10 @@ struct RepairStep {
   BadRegion region;     ///< of cut and move_aside
   std::string kept_in;  ///< path; empty: there is nothing to keep
 
+  /// It changes a segment.
+  bool is_of_log() const noexcept {
+    return action == RepairAction::cut || action == RepairAction::move_aside;
+  }
   /// Offsets for which an empty batch stands in afterwards.
   bool has_placeholder() const noexcept { return region.to >= region.from; }
 };
@@ -41,6 +45,10 @@ struct RepairPlan {
 /// `skip_damaged`.
 RepairPlan plan_repair(const PartitionFolder& folder, const PartitionReport& report,
                        bool skip_damaged);
+
+/// Of the checkpoint files beside the partitions' folders.
+RepairPlan plan_repair(const DataDirectory& directory);
+Result<> carry_out(FileSystem& files, const DataDirectory& directory, const RepairPlan& plan);
 
 /// Does it. The directory is locked by the caller. After a crash at any point the log is as before
 /// or repaired, segment by segment, and planning again finishes it.  [blocks on the disk]

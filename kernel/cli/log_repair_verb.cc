@@ -64,7 +64,10 @@ std::string line_of(const RepairStep& step) {
       return say("remove ", file, " and its .timeindex; a broker makes them again");
     case RepairAction::set_aside: break;
   }
-  return say("rename ", file, " to ", shown(step.kept_in), "; a broker makes it again");
+  return say("rename ", file, " to ", shown(step.kept_in), "; ",
+             step.file.ends_with(filelog::log_suffix)
+                 ? "the log is whole without it"
+                 : "a broker makes it again where it is missed");
 }
 
 // What is written must be readable for the broker.
@@ -110,25 +113,42 @@ class Repair {
     if (directory.marked) {
       MR_TRY(lock, files_.lock(directory.path + "/" + std::string(filelog::lock_file)));
     }
-    for (const auto& error : directory.unreadable) {
-      std::cerr << "millrace: " << error.detail << "; a broker checks its partitions as a whole\n";
-    }
+    const auto plan = plan_repair(directory);
+    steps_ += plan.steps.size();
+    // Of no partition.
+    print({.path = directory.path}, plan);
+    if (arguments_.execute) MR_CHECK(carry_out(files_, directory, plan));
     for (const auto& path : place.folders) MR_CHECK(repair(directory, path));
     return {};
   }
 
   Result<> repair(const DataDirectory& directory, const std::string& path) {
-    MR_TRY(const auto folder, look_at_folder(files_, path));
-    MR_TRY(const auto report, check_partition(files_, directory, folder, {}));
-    const auto plan = plan_repair(folder, report, arguments_.skip_damaged);
+    const auto folder = look_at_folder(files_, path);
+    if (!folder) return leave(folder.error());
+    const auto report = check_partition(files_, directory, *folder, {});
+    if (!report) return leave(report.error());
+    const auto plan = plan_repair(*folder, *report, arguments_.skip_damaged);
     steps_ += plan.steps.size();
     left_ += plan.left.size();
-    print(folder, plan);
+    print(*folder, plan);
     if (!arguments_.execute) return {};
-    return carry_out(files_, directory, folder, plan);
+    const auto done = carry_out(files_, directory, *folder, plan);
+    if (done) return {};
+    return Error{
+        done.error().code,
+        say(done.error().detail, "; the repair of ", shown(folder->name),
+            " has stopped there, no sound batch is lost: repair again once that is mended")};
+  }
+
+  // One that cannot be read keeps nobody from the others.
+  Result<> leave(const Error& why) {
+    ++left_;
+    std::cerr << "millrace: " << shown(why.detail, 1024) << "; left as it is\n";
+    return {};
   }
 
   void print(const PartitionFolder& folder, const RepairPlan& plan) const {
+    if (folder.name.empty() && plan.steps.empty()) return;
     if (json_) {
       json::array steps;
       for (const auto& step : plan.steps) steps.emplace_back(describe(step));
@@ -140,7 +160,7 @@ class Repair {
       return;
     }
     if (plan.steps.empty() && plan.left.empty()) return;
-    std::cout << shown(folder.name) << ":\n";
+    std::cout << shown(folder.name.empty() ? folder.path : folder.name) << ":\n";
     const auto* prefix = arguments_.execute ? "  " : "  would ";
     for (const auto& step : plan.steps) std::cout << prefix << line_of(step) << '\n';
     for (const auto& left : plan.left) std::cout << "  left: " << shown(left, 1024) << '\n';

@@ -52,7 +52,7 @@ Result<std::optional<SegmentWalker::Item>> SegmentWalker::next() {
   while (ready_.empty()) {
     if (position_ >= bytes_) {
       if (!held_) return std::nullopt;
-      ready_.emplace_back(*std::exchange(held_, std::nullopt));
+      release_held();
       break;
     }
     MR_CHECK(take_next());
@@ -74,8 +74,10 @@ Result<> SegmentWalker::take_next() {
   due_ = due_before_held_;
   MR_TRY(auto batch, judge(position_));
   if (!batch.sound) return skip_bad(std::move(batch));
+  // With what is bad in front of it, it is one region.
+  const auto before = std::exchange(region_before_held_, std::nullopt);
   ready_.emplace_back(BadRegion{
-      .position = bad.entry.position,
+      .position = before ? before->position : bad.entry.position,
       .end = bad.entry.end(),
       .from = due_.offset,
       .to = batch.sound->entry.base + -1,
@@ -87,8 +89,13 @@ Result<> SegmentWalker::take_next() {
   return {};
 }
 
+void SegmentWalker::release_held() {
+  if (region_before_held_) ready_.emplace_back(*std::exchange(region_before_held_, std::nullopt));
+  if (held_) ready_.emplace_back(*std::exchange(held_, std::nullopt));
+}
+
 void SegmentWalker::accept(SoundBatch batch) {
-  if (held_) ready_.emplace_back(*held_);
+  release_held();
   due_before_held_ = due_;
   due_ = {batch.entry.last + 1, std::max(due_.epoch, epoch_of(batch))};
   position_ = batch.entry.end();
@@ -160,7 +167,7 @@ bool SegmentWalker::blames_previous(const SoundBatch& batch) const {
 }
 
 Result<> SegmentWalker::skip_bad(Judged judged) {
-  if (held_) ready_.emplace_back(*std::exchange(held_, std::nullopt));
+  release_held();
   BadRegion region{.position = position_,
                    .from = due_.offset,
                    .epoch = due_.epoch,
@@ -179,8 +186,8 @@ Result<> SegmentWalker::skip_bad(Judged judged) {
   if (behind) {
     region.end = behind->entry.position;
     region.to = behind->entry.base + -1;
-    ready_.emplace_back(std::move(region));
     accept(*behind);
+    region_before_held_ = std::move(region);
     return {};
   }
   region.end = position_ = bytes_;

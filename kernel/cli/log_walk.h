@@ -70,6 +70,7 @@ class SegmentWalker {
   std::optional<std::string> wrong_order(const SoundBatch& batch, const Due& due) const;
   bool blames_previous(const SoundBatch& batch) const;
   void accept(SoundBatch batch);
+  void release_held();
   Result<std::optional<SoundBatch>> sound_at(std::uint64_t position);
   Result<std::optional<SoundBatch>> find_sound(std::uint64_t from);
   bool may_begin(Bytes head, std::uint64_t position) const;
@@ -81,7 +82,8 @@ class SegmentWalker {
   std::uint64_t position_ = 0;
   Due due_;
   Due due_before_held_;
-  std::optional<SoundBatch> held_;  // the one before, until what follows it agrees
+  std::optional<SoundBatch> held_;               // the one before, until what follows it agrees
+  std::optional<BadRegion> region_before_held_;  // which it ends
   std::deque<Item> ready_;
 };
 

@@ -133,6 +133,78 @@ TEST_F(LogRepairTest, WhatABrokerMakesAgainIsSetAside) {
   EXPECT_EQ(content(snapshot + ".damaged"), "garbage");
 }
 
+TEST_F(LogRepairTest, ASegmentThatIsEmptyCostsItsOffsetsAlone) {
+  const auto last = batches(12, 2);
+  write(log(0), batches(0, 2));
+  write(log(6), "");
+  write(log(12), last);
+  checkpoint("recovery-point-offset-checkpoint", 18);
+  repair(true);
+  const auto report = check();
+  EXPECT_EQ(report.worst(), FindingKind::note) << wrong_in(report).what;
+  EXPECT_EQ(report.end, Offset{18});
+  EXPECT_EQ(content(log(12)), last);
+}
+
+TEST_F(LogRepairTest, WhatIsOnlyCalledAsASegmentIsSetAside) {
+  const auto whole = batches(0, 4);
+  const std::string strangers[] = {"", "garbage", std::string(500, '\0'), batches(0, 2)};
+  for (const auto& stranger : strangers) {
+    write(log(0), whole);
+    write(log(6), stranger);
+    write(log(12), batches(12, 2));
+    EXPECT_EQ(check().worst(), FindingKind::beside);
+    repair(false);
+    const auto report = check();
+    EXPECT_EQ(report.worst(), FindingKind::note) << wrong_in(report).what;
+    EXPECT_EQ(report.batches, 6u);
+    EXPECT_EQ(content(log(0)), whole);
+    EXPECT_FALSE(fs::exists(log(6)));
+  }
+  EXPECT_EQ(content(log(6) + ".damaged"), strangers[0]);
+  EXPECT_EQ(content(log(6) + ".damaged-4"), strangers[3]) << "what was kept before stays";
+}
+
+TEST_F(LogRepairTest, OffsetsThatNoBatchCanStandForAreLeft) {
+  constexpr std::int64_t far = 10'000'000'000;
+  write(log(0), batches(0, 2));
+  write(log(far), batches(far, 1));
+  const auto planned = plan(true);
+  ASSERT_EQ(planned.left.size(), 1u);
+  EXPECT_NE(planned.left.front().find("more than a log can skip"), std::string::npos);
+  for (const auto& step : planned.steps) EXPECT_FALSE(step.is_of_log());
+}
+
+TEST_F(LogRepairTest, FoldersInThePlacesOfFilesAreSetAside) {
+  auto damaged = batches(0, 4);
+  damaged[batch_bytes() + 70] ^= 1;
+  write(log(0), damaged);
+  for (const char* name : {"00000000000000000000.index", "00000000000000000012.snapshot",
+                           "00000000000000000000.log.tmp", "leader-epoch-checkpoint"}) {
+    fs::create_directories(partition() + "/" + name + "/with more in it");
+  }
+  fs::create_directories(partition() + "/somebody's own");
+  repair(true);
+  const auto report = check();
+  EXPECT_EQ(report.worst(), FindingKind::note) << wrong_in(report).what;
+  EXPECT_EQ(report.batches, 4u) << "three and an empty one";
+  EXPECT_TRUE(fs::exists(partition() + "/00000000000000000000.index.damaged/with more in it"));
+  EXPECT_TRUE(fs::exists(partition() + "/somebody's own"));
+}
+
+TEST_F(LogRepairTest, ACheckpointThatCannotBeReadIsSetAside) {
+  write(log(0), batches(0, 2));
+  const auto file = data_ / "recovery-point-offset-checkpoint";
+  write(file, "garbage");
+  const auto directory = place().directory;
+  const auto planned = plan_repair(directory);
+  ASSERT_EQ(planned.steps.size(), 1u);
+  EXPECT_TRUE(fs::exists(file)) << "planning changes nothing";
+  ASSERT_TRUE(carry_out(files_, directory, planned));
+  EXPECT_EQ(content(file + ".damaged"), "garbage");
+  EXPECT_TRUE(place().directory.unreadable.empty());
+}
+
 TEST_F(LogRepairTest, AnUnfinishedCompactionIsABrokersWork) {
   write(log(0), batches(0, 2) + "torn");
   write(log(0) + ".swap", batches(0, 1));

@@ -117,6 +117,18 @@ TEST_F(LogWalkTest, SeveralRegionsAreTold) {
   EXPECT_TRUE(walked.bad[2].to_file_end);
 }
 
+TEST_F(LogWalkTest, DamageInFrontOfABatchOfWrongNumbersIsOneRegionWithIt) {
+  auto damaged = batches(3, 1);
+  damaged.back() ^= 1;
+  const auto walked = walk(batches(0, 1) + damaged + batches(12, 1) + batches(6, 2));
+  ASSERT_EQ(walked.bad.size(), 1u);
+  EXPECT_EQ(walked.bad.front().position, batch_bytes());
+  EXPECT_EQ(walked.bad.front().end, 3 * batch_bytes());
+  EXPECT_EQ(walked.bad.front().from, Offset{3});
+  EXPECT_EQ(walked.bad.front().to, Offset{5});
+  EXPECT_EQ(walked.sound.size(), 3u);
+}
+
 TEST_F(LogWalkTest, ABatchThatReachesIntoTheNextSegmentIsWrong) {
   const auto walked = walk(batches(0, 3), {8});
   EXPECT_EQ(walked.sound.size(), 2u);
