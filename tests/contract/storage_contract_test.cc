@@ -100,7 +100,11 @@ class CrashModel {
     current_.resize(bytes);
     flushed_bytes_ = std::min(flushed_bytes_, bytes);
   }
+  /// All of it is flushed; as a whole it is this or what it was, until rewritten() says which.
+  void rewriting(std::string content) { rewritten_ = std::move(content); }
+  void rewritten() { found(*std::exchange(rewritten_, std::nullopt)); }
   void check(std::string_view found) const {
+    if (rewritten_ && found == *rewritten_) return;
     ASSERT_GE(found.size(), flushed_bytes_) << "flushed data is gone";
     bool known = std::string_view(current_).starts_with(found);
     for (const auto& content : earlier_) known |= std::string_view(content).starts_with(found);
@@ -108,14 +112,17 @@ class CrashModel {
   }
   void found(std::string_view content) {
     earlier_.clear();
+    rewritten_.reset();
     current_ = content;
     flushed_bytes_ = content.size();
   }
   std::size_t bytes() const { return current_.size(); }
+  std::string_view content() const { return current_; }
 
  private:
   std::string current_;
   std::vector<std::string> earlier_;
+  std::optional<std::string> rewritten_;
   std::size_t flushed_bytes_ = 0;
 };
 
@@ -172,9 +179,14 @@ class CrashRun {
     const auto found = read_text(subject_, *log_, everything_from({0}));
     ASSERT_NO_FATAL_FAILURE(model_.check(found));
     model_.found(found);
+    find_boundaries();
+  }
+
+  void find_boundaries() {
+    const auto content = model_.content();
     boundaries_.clear();
-    for (std::size_t at = 0; at < found.size();) {
-      const auto header = read_batch_header(as_bytes(std::string_view(found).substr(at)));
+    for (std::size_t at = 0; at < content.size();) {
+      const auto header = read_batch_header(as_bytes(content.substr(at)));
       ASSERT_TRUE(header) << to_string(header.error());
       boundaries_.push_back({header->base_offset, at});
       at += header->total_bytes();
@@ -182,8 +194,10 @@ class CrashRun {
   }
 
   void operate() {
-    const auto what = below(12);
-    if (what < 7) {
+    const auto what = below(13);
+    if (what == 12) {
+      rewrite();
+    } else if (what < 7) {
       append();
     } else if (what == 7) {
       auto snapshot = Buffer::copy_of("a snapshot");
@@ -211,6 +225,33 @@ class CrashRun {
     if (!succeeded(log_->append(std::span(&parts, 1)))) return;
     model_.appended(batch.text());
     boundaries_.push_back(here);
+  }
+
+  // Flushed before, so that it is all there, with or without some of its batches.
+  void rewrite() {
+    if (!succeeded(subject_.run(log_->flush(log_->bounds().end)))) return;
+    model_.flushed();
+    const auto segments = log_->segments();
+    if (segments.size() < 2) return;
+    const auto older = static_cast<std::int64_t>(segments.size()) - 1;
+    const auto first = below(older);
+    const auto from = segments[static_cast<std::size_t>(first)].base;
+    const auto to = segments[static_cast<std::size_t>(first + 1 + below(older - first))].base;
+    std::vector<BatchParts> kept;
+    std::string content;
+    for (const auto& batch : batches_of(Payload(Buffer::copy_of(model_.content())))) {
+      const auto parts = parts_of(batch);
+      const bool inside = parts.base_offset >= from && parts.base_offset < to;
+      if (inside && below(3) == 0) continue;
+      content += batch.text();
+      if (inside) kept.push_back(parts);
+    }
+    auto anew = log_->rewrite(from, to);
+    if (!succeeded(anew) || !succeeded((*anew)->append(kept))) return;
+    model_.rewriting(std::move(content));
+    if (!succeeded(subject_.run((*anew)->commit()))) return;
+    model_.rewritten();
+    find_boundaries();
   }
 
   void truncate() {

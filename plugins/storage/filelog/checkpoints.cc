@@ -75,6 +75,19 @@ Result<> Checkpoints::lower_recovery_point(const TopicPartition& partition, Offs
   return store(CheckpointKind::recovery_point, change);
 }
 
+Result<> Checkpoints::raise_recovery_point(const TopicPartition& partition, Offset offset) {
+  std::unique_lock lock(mutex_);
+  auto& points = of(CheckpointKind::recovery_point);
+  const auto [found, is_new] = points.offsets.try_emplace(partition, offset);
+  if (is_new || found->second < offset) {
+    found->second = offset;
+    ++points.changes;
+  }
+  const auto change = points.changes;
+  lock.unlock();
+  return store(CheckpointKind::recovery_point, change);
+}
+
 Checkpoints::Changes Checkpoints::note_forgotten(const TopicPartition& partition) {
   const std::lock_guard lock(mutex_);
   Changes changes{};

@@ -41,6 +41,8 @@ class Checkpoints {
   Result<> store(CheckpointKind kind, std::uint64_t change);
   /// Lowers a recovery point that is beyond `offset`.
   Result<> lower_recovery_point(const TopicPartition& partition, Offset offset);
+  /// Raises one that is below `offset`.
+  Result<> raise_recovery_point(const TopicPartition& partition, Offset offset);
   /// Drops the partition from all kinds; on disk once store() has been called with what is
   /// returned.
   using Changes = std::array<std::uint64_t, kinds>;

@@ -7,6 +7,7 @@
 #include <millrace/filelog/text.h>
 
 #include "aux_files.h"
+#include "rewrite.h"
 
 namespace millrace::filelog {
 
@@ -38,6 +39,8 @@ FileLog::FileLog(LogHost host, std::string folder, LogOptions options, Recovered
       recovery_point_(recovered.durable),
       as_closed_(recovered.as_closed) {
   mark_->facts->durable_end = recovery_point_.value;
+  auto& claimed = mark_->facts->claimed_below;
+  claimed = std::min(claimed.load(), recovery_point_.value);
   for (const auto& segment : segments_) {
     if (segment->loaded()) host_.open_files.used(segment);
   }
@@ -87,6 +90,11 @@ Result<Ticket> FileLog::append(std::span<const BatchParts> batches) {
   const auto now = host_.environment.clock().wall();
   if (!active().has_room(batches, options_, now)) {
     MR_CHECK(roll());
+    // Of a compacted log what follows may be further away than a segment reaches.
+    const bool behind = batches.front().base_offset > active().base();
+    if (behind && !active().has_room(batches, options_, now)) {
+      MR_CHECK(add_segment(batches.front().base_offset));
+    }
   }
   host_.open_files.used(segments_.back());
   if (end_ == Offset{0}) folder_changed_ = true;  // nothing of a new log was synced
@@ -105,15 +113,18 @@ Task<> FileLog::written(Ticket /*ticket*/) { co_return {}; }
 
 Result<> FileLog::roll() {
   MR_CHECK(usable());
-  if (active().bytes() == 0) return {};
+  return active().bytes() == 0 ? Result<>() : add_segment(end_);
+}
+
+Result<> FileLog::add_segment(Offset base) {
   MR_CHECK(active().drop_preallocated());
-  MR_TRY(auto segment, Segment::create(host_.environment.files(), source(end_, {}),
+  MR_TRY(auto segment, Segment::create(host_.environment.files(), source(base, {}),
                                        host_.environment.clock().wall()));
-  active().complete(end_);
+  active().complete(base);
   segments_.push_back(std::move(segment));
   folder_changed_ = true;
   as_closed_ = false;
-  rolled_end_ = end_;
+  rolled_end_ = end_ = base;
   if (!std::exchange(flushing_rolled_, true)) {
     spawn(host_.shard, flush_rolled(), "flush of rolled segments of " + folder_);
   }
@@ -123,11 +134,17 @@ Result<> FileLog::roll() {
 // ---- reading ----
 
 Task<> FileLog::load(SegmentPointer segment) {
+  while (exchanging_) MR_CO_CHECK(co_await loaded_.wait());
+  if (std::ranges::find(segments_, segment) == segments_.end()) co_return {};
   auto work = [&files = host_.environment.files(), modified = segment->modified(),
                from = source(segment->base(), next_of(segment_at(segment->base())))] {
     return Segment::load(files, from, modified);
   };
-  auto fresh = co_await on_worker(host_.environment.workers(), std::move(work));
+  ++loads_;
+  CancelScope never_cancelled;
+  auto loading = on_worker(host_.environment.workers(), std::move(work)).within(never_cancelled);
+  auto fresh = co_await std::move(loading);
+  if (--loads_ == 0) loaded_.notify_all();
   const auto place = std::ranges::find(segments_, segment);
   if (place == segments_.end()) co_return {};  // trimmed or cut meanwhile
   if (!fresh) co_return fresh.error();
@@ -218,7 +235,7 @@ Task<BatchPosition> FileLog::batch_at(Timestamp time) {
 Task<> FileLog::flush(Offset up_to) {
   while (recovery_point_ < std::min(up_to, end_)) {
     MR_CO_CHECK(usable());
-    if (flushing_) {
+    if (flushing_ || exchanging_) {
       MR_CO_CHECK(co_await flushed_.wait());
       continue;
     }
@@ -248,7 +265,7 @@ Task<> FileLog::flush_all() {
   for (const auto& segment : dirty) {
     // One that was discarded meanwhile may have its index files back.
     const auto has_its_name = [&](const auto& other) { return other->base() == segment->base(); };
-    if (std::ranges::none_of(segments_, has_its_name)) discard(std::span(&segment, 1));
+    if (std::ranges::none_of(segments_, has_its_name)) (void)discard(std::span(&segment, 1));
   }
   if (!result) {
     for (const auto& segment : dirty) segment->set_dirty(true);
@@ -299,6 +316,7 @@ Task<> FileLog::close() {
   if (closed_) co_return {};
   const auto* scope = co_await this_scope();
   if (scope && scope->cancelled()) *give_up_ = true;
+  (void)lose_rewrite();
   auto flushed = co_await flush_to_close();
   *give_up_ = true;
   CancelScope never_cancelled;
@@ -306,6 +324,7 @@ Task<> FileLog::close() {
   MR_CO_CHECK(co_await std::move(ending));
   MR_CO_CHECK(std::move(flushed));
   closed_ = true;
+  if (const auto claim = claim_.lock()) claim->log = nullptr;
   segments_.clear();
   mark_->closed_clean = true;
   mark_.reset();
@@ -318,7 +337,7 @@ Task<> FileLog::flush_to_close() {
   while (recovery_point_ < end_ || folder_changed_ ||
          std::ranges::any_of(segments_, [](const auto& segment) { return segment->dirty(); })) {
     MR_CO_CHECK(usable());
-    if (flushing_) {
+    if (flushing_ || exchanging_) {
       MR_CO_CHECK(co_await flushed_.wait());
     } else {
       MR_CO_CHECK(co_await flush_all());
@@ -333,6 +352,8 @@ Task<> FileLog::flush_to_close() {
 Result<> FileLog::forget_durable(Offset from) {
   ++cuts_;
   as_closed_ = false;
+  auto& claimed = mark_->facts->claimed_below;
+  claimed = std::min(claimed.load(), from.value);
   if (recovery_point_ <= from) return {};
   recovery_point_ = from;
   mark_->facts->durable_end = from.value;
@@ -341,18 +362,22 @@ Result<> FileLog::forget_durable(Offset from) {
 
 // Renames first, oldest first, so that what a crash leaves behind is a log; the files go later, at
 // once where the disk is full. Readers that hold one keep it.
-void FileLog::discard(std::span<const SegmentPointer> segments) {
+Result<> FileLog::discard(std::span<const SegmentPointer> segments) {
   auto& files = host_.environment.files();
+  Result<> done;
   std::vector<std::string> doomed;
   for (const auto& segment : segments) {
     for (const auto suffix : {log_suffix, offset_index_suffix, time_index_suffix, aborted_suffix}) {
       auto gone = segment->path(suffix) + std::string(deleted_mark);
-      if (files.rename(segment->path(suffix), gone)) doomed.push_back(std::move(gone));
+      auto renamed = files.rename(segment->path(suffix), gone);
+      if (renamed) doomed.push_back(std::move(gone));
+      if (!renamed && suffix == log_suffix && done) done = std::move(renamed);
     }
   }
   folder_changed_ = true;
   const auto delay = host_.space.full() ? Duration::zero() : options_.file_delete_delay;
   host_.doomed.add(host_.shard, std::move(doomed), delay);
+  return done;
 }
 
 // Durable when it returns, though that blocks the shard: an old segment that came back after a
@@ -371,16 +396,22 @@ Result<> FileLog::truncate_from(Offset first_removed) {
     put_in_place(segments_[at], std::move(loaded));
   }
   MR_TRY(const auto cut, segments_[at]->plan_truncation(first_removed));
+  MR_CHECK(lose_rewrite_from(first_removed));
   MR_CHECK(forget_durable(first_removed));
   auto done = cut_behind(at, cut);
-  if (!done) failed_ = done.error();
   end_ = first_removed;
+  // A cut in a gap: the next start must find this end, not that of the last batch.
+  if (done && active().end() < end_) {
+    done = add_segment(end_);
+    if (done) done = host_.environment.files().sync_folder(folder_);
+  }
+  if (!done) failed_ = done.error();
   return done;
 }
 
 Result<> FileLog::cut_behind(std::size_t at, std::uint64_t position) {
   if (at + 1 < segments_.size()) {
-    discard(std::span(segments_).subspan(at + 1));
+    (void)discard(std::span(segments_).subspan(at + 1));
     segments_.resize(at + 1);
     MR_CHECK(host_.environment.files().sync_folder(folder_));
   }
@@ -395,16 +426,18 @@ Result<> FileLog::trim_before(Offset first_kept) {
   std::size_t whole = 0;
   while (whole + 1 < segments_.size() && next_of(whole) <= first_kept) ++whole;
   if (whole == 0) return {};
-  discard(std::span(segments_).first(whole));
+  MR_CHECK(lose_rewrite_before(segments_[whole]->base()));
+  (void)discard(std::span(segments_).first(whole));
   segments_.erase(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(whole));
   return {};
 }
 
 Result<> FileLog::reset_to(Offset start) {
   MR_CHECK(usable());
+  MR_CHECK(lose_rewrite());
   MR_CHECK(forget_durable(std::min(start, start_)));
   auto& files = host_.environment.files();
-  discard(segments_);
+  (void)discard(segments_);
   const auto synced = files.sync_folder(folder_);
   auto segment = Segment::create(files, source(start, {}), host_.environment.clock().wall());
   if (!synced || !segment) {

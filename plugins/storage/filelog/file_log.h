@@ -24,6 +24,8 @@ namespace millrace::filelog {
 struct LogFacts {
   /// Below it the log is on disk, as far as this process knows; -1 before it is opened.
   std::atomic<std::int64_t> durable_end = -1;
+  /// The recovery point on disk may not fall below it, but by a cut: there are gaps of compaction.
+  std::atomic<std::int64_t> claimed_below = -1;
   /// It has ended without a clean close.
   std::atomic<bool> lost = false;
 };
@@ -47,6 +49,8 @@ class OpenMark {
 struct LogHost {
   /// Makes the checkpoint claim no more than `offset` durable. Blocks on the disk.
   using LowerRecoveryPoint = std::function<Result<>(Offset offset)>;
+  /// Makes the checkpoint claim everything below `offset` at least. Blocks on the disk.
+  using KeepRecoveryPoint = std::function<Result<>(Offset offset)>;
 
   Environment& environment;
   Shard& shard;
@@ -54,12 +58,19 @@ struct LogHost {
   SpaceGuard& space;
   DoomedFiles& doomed;
   LowerRecoveryPoint lower_recovery_point;
+  KeepRecoveryPoint keep_recovery_point;
 };
+
+class FileRewrite;
+struct RewriteClaim;
 
 class FileLog final : public PartitionLog {
  public:
   FileLog(LogHost host, std::string folder, LogOptions options, RecoveredLog recovered,
           std::shared_ptr<OpenMark> mark);
+  ~FileLog() override;
+  FileLog(const FileLog&) = delete;
+  FileLog& operator=(const FileLog&) = delete;
 
   Result<Ticket> append(std::span<const BatchParts> batches) override;
   Task<> written(Ticket ticket) override;
@@ -78,6 +89,9 @@ class FileLog final : public PartitionLog {
   /// A caller that stops waiting (its scope is cancelled) has it end soon, without what is not on
   /// disk yet: the log counts as lost then, and is checked when it is opened again.
   Task<> close() override;
+  Result<std::unique_ptr<LogRewrite>> rewrite(Offset from, Offset to) override;
+  /// The commit of a rewrite, which lives until it ends.
+  Task<> exchange(FileRewrite& rewrite);
 
  private:
   using SegmentPointer = std::shared_ptr<Segment>;
@@ -94,8 +108,16 @@ class FileLog final : public PartitionLog {
   void put_in_place(SegmentPointer& place, SegmentPointer loaded);
   Task<FoundRange> find_and_bring_in(ReadPlan plan);
   Result<> forget_durable(Offset from);
+  Result<> add_segment(Offset base);
   Result<> cut_behind(std::size_t at, std::uint64_t position);
-  void discard(std::span<const SegmentPointer> segments);
+  /// An error when a log file has kept its name.
+  Result<> discard(std::span<const SegmentPointer> segments);
+  Result<> lose_rewrite();
+  Result<> lose_rewrite_from(Offset first_removed);
+  Result<> lose_rewrite_before(Offset first_kept);
+  Task<> exchange_alone(FileRewrite& rewrite);
+  Task<> stage(FileRewrite& rewrite);
+  Result<> replace_segments(FileRewrite& rewrite);
   Task<> flush_all();
   Task<> sync_all(std::vector<SyncPlan> plans);
   Task<> flush_rolled();
@@ -123,6 +145,10 @@ class FileLog final : public PartitionLog {
   Event flushed_;
   /// Flushes that are under way, also in a worker, end before their next segment.
   std::shared_ptr<std::atomic<bool>> give_up_ = std::make_shared<std::atomic<bool>>(false);
+  std::size_t loads_ = 0;  // load() runs so often
+  Event loaded_;
+  std::weak_ptr<RewriteClaim> claim_;  // expired: no rewrite is under way
+  bool exchanging_ = false;            // no flush and no load begins
   bool aux_busy_ = false;
   Event aux_free_;
   Gate background_;

@@ -204,7 +204,11 @@ Task<Opened> FileStorage::open(TopicPartition partition, LogOptions options) {
   auto lower = [this, partition](Offset offset) {
     return checkpoints_.lower_recovery_point(partition, offset);
   };
-  LogHost host{environment_, shard, open_files_of(shard), space_, doomed_, std::move(lower)};
+  auto keep = [this, partition](Offset offset) {
+    return checkpoints_.raise_recovery_point(partition, offset);
+  };
+  LogHost host{environment_,     shard,          open_files_of(shard), space_, doomed_,
+               std::move(lower), std::move(keep)};
   opened.log = std::make_unique<FileLog>(std::move(host), path_of(partition), options,
                                          std::move(recovered), std::move(mark));
   co_return opened;
@@ -309,13 +313,16 @@ Result<> FileStorage::sync_renamed(std::uint64_t renamed) {
 
 // ---- checkpoints ----
 
-// A log that was cut since the caller looked has less on disk than it says.
+// A log that was cut since the caller looked has less on disk than it says, one that was compacted
+// may not be claimed to have less.
 Offset FileStorage::claimable(const PartitionOffset& wanted) {
   const std::lock_guard lock(mutex_);
   const auto opened = opened_.find(wanted.partition);
   if (opened == opened_.end()) return wanted.offset;
-  const Offset known{opened->second.facts->durable_end};
-  return known.value < 0 ? wanted.offset : std::min(wanted.offset, known);
+  const auto& facts = *opened->second.facts;
+  const Offset known{facts.durable_end};
+  if (known.value < 0) return wanted.offset;
+  return std::max(std::min(wanted.offset, known), Offset{facts.claimed_below});
 }
 
 Task<> FileStorage::checkpoint(CheckpointKind kind, std::vector<PartitionOffset> offsets) {

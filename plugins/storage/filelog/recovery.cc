@@ -53,7 +53,8 @@ class Recovery {
   Result<> check_topic_id();
   Result<> write_topic_id(const Uuid& id);
   Result<> finish_swaps();
-  Result<> finish_swap(Offset base, const Listing& listing);
+  Result<> finish_swap(Offset base, std::optional<Offset> end, const Listing& listing);
+  Result<Offset> end_of_swap(Offset base);
   Result<> remove_leftovers();
   Result<std::vector<FileInfo>> log_files();
   Result<> open_segments();
@@ -113,50 +114,67 @@ Result<> Recovery::write_topic_id(const Uuid& id) {
 }
 
 // A compaction that had written everything: `.swap` files replace the segments that they were made
-// from. One that was still writing has left `.cleaned` files; its swaps are not complete.
+// from. One that was still writing has left `.cleaned` files; its swaps are not complete. Ours has
+// one log, whose range a marker ends; of Kafka's the records tell.
 Result<> Recovery::finish_swaps() {
   MR_TRY(const auto listing, files_.list(folder_));
   Offset unfinished_from = everything;
+  std::optional<Offset> end;
   for (const auto& file : listing) {
     const auto name = parse_offset_name(file.name);
-    if (name && name->suffix.ends_with(cleaned_mark)) {
+    if (!name) continue;
+    if (name->suffix.ends_with(cleaned_mark)) {
       unfinished_from = std::min(unfinished_from, name->offset);
     }
+    if (name->suffix == std::string(end_suffix) + std::string(swap_mark)) end = name->offset;
   }
   for (const auto& file : listing) {
     const auto name = parse_offset_name(file.name);
-    if (!name || !name->suffix.ends_with(swap_mark)) continue;
-    const bool is_log = name->suffix == std::string(log_suffix) + std::string(swap_mark);
-    if (is_log && name->offset < unfinished_from) {
-      MR_CHECK(finish_swap(name->offset, listing));
-    } else {
-      MR_CHECK(remove(file.name));
+    if (!name || name->suffix != std::string(log_suffix) + std::string(swap_mark)) continue;
+    if (end || name->offset < unfinished_from) {
+      MR_CHECK(finish_swap(name->offset, end, listing));
     }
+  }
+  // The marker, whose offset is beyond, after what it ends.
+  for (const auto& file : listing) {
+    const auto name = parse_offset_name(file.name);
+    if (name && name->suffix.ends_with(swap_mark)) MR_CHECK(remove(file.name));
   }
   return {};
 }
 
-Result<> Recovery::finish_swap(Offset base, const Listing& listing) {
-  const auto swap = path(offset_name(base, log_suffix)) + std::string(swap_mark);
-  Offset last = base;
-  {
-    MR_TRY(const auto file, files_.open(swap, OpenMode::read));
-    MR_TRY(const auto bytes, file->size());
-    EntryScanner scanner(*file, 0, bytes);
-    while (true) {
-      MR_TRY(const auto entry, scanner.next());
-      if (!entry) break;
-      last = entry->last;
-    }
+// In an order in which a crash within it leaves what is finished the next time.
+Result<> Recovery::finish_swap(Offset base, std::optional<Offset> end, const Listing& listing) {
+  if (!end) {
+    MR_TRY(end, end_of_swap(base));
   }
   for (const auto& file : listing) {
     const auto name = parse_offset_name(file.name);
     if (!name || name->suffix != log_suffix) continue;
-    if (name->offset > base && name->offset <= last) MR_CHECK(remove_segment(name->offset));
+    if (name->offset > base && name->offset < *end) MR_CHECK(remove_segment(name->offset));
   }
   MR_CHECK(remove(offset_name(base, offset_index_suffix)));
   MR_CHECK(remove(offset_name(base, time_index_suffix)));
-  return files_.rename(swap, path(offset_name(base, log_suffix)));
+  for (const auto suffix : {aborted_suffix, log_suffix}) {
+    const auto name = path(offset_name(base, suffix));
+    auto renamed = files_.rename(name + std::string(swap_mark), name);
+    const bool needed = suffix == log_suffix;
+    if (!renamed && (needed || renamed.error().code != Errc::not_found)) return renamed;
+  }
+  return {};
+}
+
+Result<Offset> Recovery::end_of_swap(Offset base) {
+  const auto swap = path(offset_name(base, log_suffix)) + std::string(swap_mark);
+  MR_TRY(const auto file, files_.open(swap, OpenMode::read));
+  MR_TRY(const auto bytes, file->size());
+  EntryScanner scanner(*file, 0, bytes);
+  auto end = base;
+  while (true) {
+    MR_TRY(const auto entry, scanner.next());
+    if (!entry) return end;
+    end = entry->last + 1;
+  }
 }
 
 Result<> Recovery::remove_leftovers() {
@@ -229,12 +247,14 @@ Result<> Recovery::check_segments(const std::vector<FileInfo>& logs, std::size_t
       return cut(logs, at, damage->position, logs[at].size, damage->what);
     }
     if (last) break;
-    if (request_.recovery_point && segment->end() < next) {
+    // Below the recovery point it is compaction's.
+    if (request_.recovery_point && segment->end() < next && next > *request_.recovery_point) {
       return cut(logs, at, segment->bytes(), logs[at].size,
                  say(segment->path(log_suffix), ": ends at offset ", segment->end().value,
                      ", the next segment starts at ", next.value));
     }
     segment->complete(next);
+    segment->let_go();  // there may be very many of them
   }
   return {};
 }

@@ -126,7 +126,7 @@ Result<> carry_out(FileSystem& files, const std::string& folder, std::span<SyncP
 // ---- opening ----
 
 std::string Segment::path(std::string_view suffix) const {
-  return source_.folder + "/" + offset_name(source_.base, suffix);
+  return source_.folder + "/" + offset_name(source_.base, suffix) + std::string(source_.mark);
 }
 
 Result<std::shared_ptr<Segment>> Segment::create(FileSystem& files, const SegmentSource& source,
@@ -436,6 +436,13 @@ Result<std::shared_ptr<File>> Segment::file() {
 
 void Segment::take_over(const Segment& before) {
   if (auto held = before.log_ ? before.log_ : before.readers_.lock()) log_ = std::move(held);
+}
+
+void Segment::take_name(Timestamp modified) {
+  source_.mark = {};
+  modified_ = modified;
+  dirty_ = false;
+  log_.reset();  // it is opened by its name when it is needed
 }
 
 void Segment::let_go() noexcept {

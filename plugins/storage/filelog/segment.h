@@ -28,6 +28,8 @@ struct SegmentSource {
   std::uint64_t index_interval_bytes = 0;
   /// How large the file of a new segment is made at once, of zeros that take no space.
   std::uint64_t preallocated_bytes = 0;
+  /// What stands behind the files' names while the segment is not one of the log.
+  std::string_view mark;
 };
 
 /// What a walk over a segment's entries found wrong.
@@ -146,6 +148,8 @@ class Segment {
   void take_over(const Segment& before);
   std::optional<Place>& place() noexcept { return place_; }
 
+  /// Its files have lost their mark.
+  void take_name(Timestamp modified);
   /// Its indexes were read from their files, whole.
   bool indexed() const noexcept { return indexes_sound_; }
   bool dirty() const noexcept { return dirty_; }

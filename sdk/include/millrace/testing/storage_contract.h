@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <random>
 #include <string>
@@ -80,6 +81,30 @@ class StorageContract : public ::testing::TestWithParam<StorageCase> {
       text += std::to_string(entry.at.value) + "=" + std::string(entry.value.text());
     }
     return text;
+  }
+
+  std::unique_ptr<LogRewrite> rewrite(Offset from, Offset to) {
+    auto begun = log_->rewrite(from, to);
+    EXPECT_TRUE(begun) << to_string(begun.error());
+    return begun ? std::move(*begun) : nullptr;
+  }
+  static Result<> append_to(LogRewrite& rewrite, std::initializer_list<Buffer> batches) {
+    std::vector<BatchParts> parts;
+    for (const auto& batch : batches) parts.push_back(parts_of(batch));
+    return rewrite.append(parts);
+  }
+  Errc commit(LogRewrite& rewrite) {
+    const auto committed = subject_->run(rewrite.commit());
+    return committed ? Errc::ok : committed.error().code;
+  }
+  /// Four segments of two batches of three records each; the last one is active.
+  std::vector<Buffer> fill_four_segments() {
+    std::vector<Buffer> batches;
+    for (int at = 0; at < 8; ++at) {
+      if (at > 0 && at % 2 == 0) EXPECT_TRUE(log_->roll());
+      batches.push_back(append_batch(*log_, 3, {1000 + at}));
+    }
+    return batches;
   }
 
   std::unique_ptr<StorageSubject> subject_;
@@ -445,6 +470,191 @@ TEST_P(StorageContract, MergesCheckpoints) {
   EXPECT_EQ(all(CheckpointKind::log_start), "");
 }
 
+// ---- what compaction needs ----
+
+TEST_P(StorageContract, TakesOffsetsWithGaps) {
+  open();
+  const auto first = make_batch({5}, 2, {1000});
+  const auto second = make_batch({20}, 1, {2000});
+  for (const auto& batch : {first, second}) {
+    const auto parts = parts_of(batch);
+    ASSERT_TRUE(log().append(std::span(&parts, 1)));
+  }
+  EXPECT_EQ(log().bounds().start, Offset{0});
+  EXPECT_EQ(log().bounds().end, Offset{21});
+  EXPECT_EQ(read(everything_from({0})), joined({first, second}));
+  EXPECT_EQ(read(everything_from({7})), joined({second}));
+  EXPECT_EQ(read({.from = {7}, .limit = {20}, .bytes_max = 10'000}), "");
+  EXPECT_EQ(batch_at(1500), Offset{20});
+  ASSERT_TRUE(log().truncate_from({12}));
+  EXPECT_EQ(log().bounds().end, Offset{12});
+  EXPECT_EQ(read(everything_from({7})), "");
+  close();
+  open();
+  EXPECT_EQ(log().bounds().end, Offset{12});
+  const auto third = append_batch(log(), 2);
+  EXPECT_EQ(read(everything_from({0})), joined({first, third}));
+}
+
+TEST_P(StorageContract, WritesSegmentsAnewAsOne) {
+  open();
+  const auto batches = fill_four_segments();
+  for (const std::int64_t base : {0, 6, 12}) {
+    put_aux(AuxKind::aborted_transactions, base, std::to_string(base));
+  }
+  auto anew = rewrite({6}, {18});
+  ASSERT_TRUE(append_to(*anew, {batches[2]}));
+  ASSERT_TRUE(append_to(*anew, {batches[4], batches[5]}));
+  const auto bytes = batches[2].size() + batches[4].size() + batches[5].size();
+  EXPECT_EQ(anew->bytes(), bytes);
+  EXPECT_EQ(log().segments().size(), 4u);
+  ASSERT_EQ(commit(*anew), Errc::ok);
+  anew.reset();
+  const auto kept =
+      joined({batches[0], batches[1], batches[2], batches[4], batches[5], batches[6], batches[7]});
+  EXPECT_EQ(read(everything_from({0})), kept);
+  EXPECT_EQ(read(everything_from({9})), joined({batches[4], batches[5], batches[6], batches[7]}));
+  EXPECT_EQ(log().bounds().end, Offset{24});
+  EXPECT_EQ(log().bounds().bytes, kept.size());
+  EXPECT_GE(log().bounds().recovery_point, Offset{18});
+  const auto segments = log().segments();
+  ASSERT_EQ(segments.size(), 3u);
+  EXPECT_EQ(segments[1].base, Offset{6});
+  EXPECT_EQ(segments[1].next, Offset{18});
+  EXPECT_EQ(segments[1].bytes, bytes);
+  EXPECT_EQ(segments[1].max_timestamp, Timestamp{1005});
+  EXPECT_FALSE(segments[1].active);
+  EXPECT_EQ(batch_at(1003), Offset{12});
+  EXPECT_EQ(aux(AuxKind::aborted_transactions), "0=0 6=612");
+  close();
+  open();
+  EXPECT_EQ(read(everything_from({0})), kept);
+  EXPECT_EQ(log().segments().size(), 3u);
+  EXPECT_EQ(aux(AuxKind::aborted_transactions), "0=0 6=612");
+}
+
+TEST_P(StorageContract, WritesASegmentAnewAgainAndAgain) {
+  open();
+  const auto batches = fill_four_segments();
+  auto anew = rewrite({0}, {6});
+  ASSERT_TRUE(append_to(*anew, {batches[1]}));
+  ASSERT_EQ(commit(*anew), Errc::ok);
+  anew = nullptr;
+  anew = rewrite({6}, {12});
+  ASSERT_EQ(commit(*anew), Errc::ok);
+  anew = nullptr;
+  EXPECT_EQ(log().segments()[1].bytes, 0u);
+  EXPECT_EQ(read(everything_from({6})), joined({batches[4], batches[5], batches[6], batches[7]}));
+  anew = rewrite({0}, {18});
+  ASSERT_TRUE(append_to(*anew, {batches[1], batches[4]}));
+  ASSERT_EQ(commit(*anew), Errc::ok);
+  anew = nullptr;
+  EXPECT_EQ(log().segments().size(), 2u);
+  EXPECT_EQ(read(everything_from({0})), joined({batches[1], batches[4], batches[6], batches[7]}));
+  ASSERT_TRUE(log().trim_before({2}));
+  EXPECT_EQ(read(everything_from({2})), joined({batches[1], batches[4], batches[6], batches[7]}));
+  ASSERT_TRUE(log().truncate_from({12}));
+  EXPECT_EQ(read(everything_from({2})), joined({batches[1]}));
+}
+
+TEST_P(StorageContract, WritesAnewWhatIsAskedForAndNothingElse) {
+  open();
+  const auto batches = fill_four_segments();
+  EXPECT_EQ(log().rewrite({6}, {6}).error().code, Errc::invalid_argument);
+  EXPECT_EQ(log().rewrite({3}, {12}).error().code, Errc::invalid_argument);
+  EXPECT_EQ(log().rewrite({6}, {15}).error().code, Errc::invalid_argument);
+  EXPECT_EQ(log().rewrite({18}, {24}).error().code, Errc::invalid_argument);
+  auto anew = rewrite({6}, {12});
+  EXPECT_EQ(log().rewrite({0}, {6}).error().code, Errc::conflict);
+  EXPECT_EQ(append_to(*anew, {batches[1]}).error().code, Errc::out_of_range);
+  EXPECT_EQ(append_to(*anew, {batches[4]}).error().code, Errc::out_of_range);
+  EXPECT_EQ(append_to(*anew, {batches[3], batches[2]}).error().code, Errc::out_of_range);
+  anew.reset();
+  EXPECT_TRUE(log().rewrite({0}, {6}));
+  // A segment spans no more offsets than its index can tell apart.
+  ASSERT_TRUE(log().reset_to({0}));
+  append_batch(log(), 1);
+  ASSERT_TRUE(log().roll());
+  const auto far = parts_of(make_batch({std::int64_t{1} << 32}, 1, {1000}));
+  const auto appended = log().append(std::span(&far, 1));
+  if (!appended) return;
+  ASSERT_TRUE(log().roll());
+  EXPECT_EQ(log().rewrite({0}, far.last_offset + 1).error().code, Errc::out_of_range);
+}
+
+TEST_P(StorageContract, WritesNothingAnewThatWasCutMeanwhile) {
+  const std::function<Result<>()> cuts[] = {
+      [&] { return log().truncate_from({15}); },
+      [&] { return log().trim_before({12}); },
+      [&] { return log().reset_to({50}); },
+  };
+  for (const auto& cut : cuts) {
+    open();
+    const auto batches = fill_four_segments();
+    auto anew = rewrite({6}, {18});
+    ASSERT_TRUE(append_to(*anew, {batches[2]}));
+    ASSERT_TRUE(cut());
+    const auto bounds = log().bounds();
+    const auto content = read(everything_from(bounds.start));
+    EXPECT_EQ(commit(*anew), Errc::conflict);
+    anew.reset();
+    EXPECT_EQ(read(everything_from(bounds.start)), content);
+    EXPECT_EQ(log().bounds().end, bounds.end);
+    close();
+    ASSERT_TRUE(subject_->run(storage().remove(orders)));
+  }
+  open();
+}
+
+TEST_P(StorageContract, GoesOnWhileSegmentsAreWrittenAnew) {
+  open();
+  const auto batches = fill_four_segments();
+  auto anew = rewrite({6}, {12});
+  const auto held = subject_->run(log().read(everything_from({0})));
+  ASSERT_TRUE(held);
+  ASSERT_TRUE(append_to(*anew, {batches[3]}));
+  ASSERT_TRUE(log().truncate_from({21}));
+  const auto more = append_batch(log(), 1);
+  ASSERT_TRUE(log().roll());
+  ASSERT_TRUE(subject_->run(log().flush(log().bounds().end)));
+  ASSERT_TRUE(log().trim_before({6}));
+  EXPECT_EQ(commit(*anew), Errc::ok);
+  anew.reset();
+  const auto kept = joined({batches[3], batches[4], batches[5], batches[6], more});
+  EXPECT_EQ(read(everything_from({6})), kept);
+  const auto bytes = held->flatten();
+  ASSERT_TRUE(bytes) << to_string(bytes.error());
+  std::string whole;
+  for (const auto& batch : batches) whole += batch.text();
+  EXPECT_EQ(bytes->text(), whole);
+}
+
+TEST_P(StorageContract, ARewriteEndsBeforeItsLogIsOpenedAgain) {
+  open();
+  fill_four_segments();
+  auto anew = rewrite({6}, {12});
+  close();
+  EXPECT_EQ(commit(*anew), Errc::closed);
+  EXPECT_EQ(subject_->run(storage().open(orders, {})).error().code, Errc::conflict);
+  EXPECT_EQ(subject_->run(storage().remove(orders)).error().code, Errc::conflict);
+  anew.reset();
+  open();
+}
+
+/// The batches of `payload`, one by one.
+inline std::vector<Buffer> batches_of(const Payload& payload) {
+  const auto bytes = payload.flatten();
+  EXPECT_TRUE(bytes) << to_string(bytes.error());
+  std::vector<Buffer> batches;
+  for (std::size_t at = 0; at < bytes->size();) {
+    const auto header = read_batch_header(bytes->bytes().subspan(at));
+    EXPECT_TRUE(header) << to_string(header.error());
+    batches.push_back(bytes->slice(at, header->total_bytes()));
+    at += header->total_bytes();
+  }
+  return batches;
+}
+
 /// Applies the same random operations to a log of each and compares what can be seen of them.
 inline void match_random_operations(StorageSubject& subject, StorageSubject& oracle,
                                     std::uint64_t seed, int operations) {
@@ -463,16 +673,50 @@ inline void match_random_operations(StorageSubject& subject, StorageSubject& ora
   const auto below = [&](std::int64_t bound) {
     return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(bound));
   };
+  // Some segments, of those that begin where the other log has one too, without some batches.
+  const auto rewrite = [&](Offset from, Offset to) {
+    const auto first = std::max(from, logs[1]->bounds().start);
+    const auto found = oracle.run(
+        logs[1]->read({.from = first, .limit = to, .bytes_max = UINT64_MAX, .at_least_one = true}));
+    ASSERT_TRUE(found) << to_string(found.error());
+    std::vector<BatchParts> kept;
+    for (const auto& batch : batches_of(*found)) {
+      const auto parts = parts_of(batch);
+      if (below(3) > 0 && parts.base_offset >= from) kept.push_back(parts);
+    }
+    for (int at = 0; at < 2; ++at) {
+      auto anew = logs[at]->rewrite(from, to);
+      ASSERT_TRUE(anew) << to_string(anew.error());
+      const auto appended = (*anew)->append(kept);
+      ASSERT_TRUE(appended) << to_string(appended.error());
+      const auto committed = subjects[at]->run((*anew)->commit());
+      ASSERT_TRUE(committed) << to_string(committed.error());
+    }
+  };
+  const auto rewrite_some = [&] {
+    std::vector<Offset> bases[2];
+    for (int at = 0; at < 2; ++at) {
+      for (const auto& segment : logs[at]->segments()) bases[at].push_back(segment.base);
+    }
+    std::vector<Offset> both;
+    std::ranges::set_intersection(bases[0], bases[1], std::back_inserter(both));
+    if (both.size() < 2) return;
+    const auto from = below(static_cast<std::int64_t>(both.size()) - 1);
+    const auto count = 1 + below(static_cast<std::int64_t>(both.size()) - from - 1);
+    rewrite(both[static_cast<std::size_t>(from)], both[static_cast<std::size_t>(from + count)]);
+  };
   for (int operation = 0; operation < operations; ++operation) {
     SCOPED_TRACE("seed " + std::to_string(seed) + ", operation " + std::to_string(operation));
     const auto bounds = logs[1]->bounds();
     const auto size = bounds.end - bounds.start;
     const auto anywhere = bounds.start + below(size + 1);
-    const auto what = below(20);
-    if (what < 9) {
+    const auto what = below(21);
+    if (what == 20) {
+      ASSERT_NO_FATAL_FAILURE(rewrite_some());
+    } else if (what < 9) {
       std::vector<Buffer> batches;
       std::vector<BatchParts> parts;
-      auto next = bounds.end;
+      auto next = below(8) == 0 ? bounds.end + below(10) : bounds.end;
       for (auto count = 1 + below(3); count > 0; --count) {
         const auto records = static_cast<std::int32_t>(1 + below(4));
         batches.push_back(

@@ -16,6 +16,9 @@ inline constexpr std::string_view time_index_suffix = ".timeindex";
 inline constexpr std::string_view aborted_suffix = ".txnindex";
 inline constexpr std::string_view producer_suffix = ".snapshot";
 inline constexpr std::string_view aggregate_suffix = ".aggregate";
+/// Beside the `.log.swap` file of a rewrite, and named by the offset at which what that replaces
+/// ends: empty, with the same mark.
+inline constexpr std::string_view end_suffix = ".end";
 /// Added to a name: about to be removed; being written by a compaction; replacing what it is named
 /// after; being written by replace_file.
 inline constexpr std::string_view deleted_mark = ".deleted";
