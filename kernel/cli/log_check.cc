@@ -60,6 +60,7 @@ class PartitionCheck {
   void see(const SoundBatch& batch);
   void see(std::size_t at, BadRegion region);
   void check_gap(std::size_t at);
+  std::string_view excuse_of(const BadRegion& gap) const;
   void tell_gaps();
   void check_end();
   void add_region(std::size_t at, BadRegion region);
@@ -174,15 +175,36 @@ void PartitionCheck::check_gap(std::size_t at) {
   gaps_.push_back({at, std::move(gap)});
 }
 
-// Compaction leaves gaps, and holes within segments too.
+// Compaction leaves gaps, below where it says it was, and mostly holes within segments too.
+std::string_view PartitionCheck::excuse_of(const BadRegion& gap) const {
+  const auto cleaned = directory_.checkpointed(CheckpointKind::cleaner, folder_.partition);
+  if (has_holes_ || (cleaned && gap.to < *cleaned)) {
+    return "; the log looks compacted, which leaves such gaps";
+  }
+  std::optional<Offset> from;
+  for (const auto& file : folder_.files) {
+    const auto name = filelog::parse_offset_name(file.name);
+    if (!name || !name->suffix.ends_with(filelog::swap_mark)) continue;
+    if (name->suffix.starts_with(filelog::end_suffix) && from && *from <= gap.from &&
+        gap.to < name->offset) {
+      return "; a compaction has what belongs there, and a broker finishes it when it starts";
+    }
+    if (name->suffix.substr(0, name->suffix.size() - filelog::swap_mark.size()) == log_suffix) {
+      from = name->offset;
+    }
+  }
+  return {};
+}
+
 void PartitionCheck::tell_gaps() {
   for (auto& gap : gaps_) {
-    if (!has_holes_) {
+    const auto excuse = excuse_of(gap.region);
+    if (excuse.empty()) {
       add_region(gap.segment, std::move(gap.region));
       continue;
     }
     note(say(folder_.path_of(folder_.segments[gap.segment], log_suffix), ": ", gap.region.what,
-             "; the log looks compacted, which leaves such gaps"));
+             excuse));
   }
   const auto order = [](const SegmentRegion& region) {
     return std::pair(region.segment, region.region.position);

@@ -15,7 +15,7 @@ namespace millrace::kernel::cli {
 namespace {
 
 constexpr std::array all_kinds{CheckpointKind::recovery_point, CheckpointKind::high_watermark,
-                               CheckpointKind::log_start};
+                               CheckpointKind::log_start, CheckpointKind::cleaner};
 
 // Without a slash at its end, and with a name also where somebody says ".".
 std::string whole_path(const std::string& path) {

@@ -101,6 +101,28 @@ TEST_F(LogCheckTest, GapsOfACompactedLogAreNoDamage) {
   EXPECT_EQ(check().worst(), FindingKind::note);
 }
 
+TEST_F(LogCheckTest, GapsBelowWhereCompactionWasAreNoDamage) {
+  write(log(0), batches(0, 1));
+  write(log(9), "");
+  write(log(20), batches(20, 1));
+  EXPECT_EQ(check().worst(), FindingKind::damaged);
+  checkpoint("cleaner-offset-checkpoint", 20);
+  EXPECT_EQ(check().worst(), FindingKind::note);
+  checkpoint("cleaner-offset-checkpoint", 9);
+  EXPECT_EQ(check().worst(), FindingKind::damaged);
+}
+
+TEST_F(LogCheckTest, ACompactionThatIsAlmostThereIsNoDamage) {
+  write(log(0), batches(0, 3));
+  write(log(20), batches(20, 1));
+  write(log(9) + ".swap", batches(9, 1));
+  EXPECT_EQ(check().worst(), FindingKind::damaged);
+  auto marker = log(20);
+  marker.replace(marker.rfind(".log"), 4, ".end.swap");
+  write(marker, "");
+  EXPECT_EQ(check().worst(), FindingKind::note);
+}
+
 TEST_F(LogCheckTest, ALogThatEndsBelowItsRecoveryPointHasLostRecords) {
   write(log(0), batches(0, 2));
   checkpoint("recovery-point-offset-checkpoint", 9);
