@@ -11,7 +11,7 @@ import pytest
 from conftest import PARTITIONS
 from harness.broker import Millrace
 from harness.client import DEADLINE_SECONDS
-from harness.confluent import Confluent
+from harness.confluent import Confluent, create_topic
 from harness.wire import RawConnection, api_versions_request
 
 pytestmark = pytest.mark.fault
@@ -179,7 +179,7 @@ def test_answers_that_nobody_reads_are_bounded_together(tmp_path):
     greedy = []
     try:
         broker.start()
-        Confluent(broker.address).create_topic("wide", 2000)
+        create_topic(broker.address, "wide", 2000)
         before = resident_bytes(broker)
         for _ in range(20):
             greedy.append(RawConnection(broker.address))

@@ -25,7 +25,7 @@ RECORDS = 200
 
 
 class Stored:
-    """A broker with records in `orders`, twenty to a batch, in several segments."""
+    """A broker with records in `orders`, sent twenty at a time, in several segments."""
 
     def __init__(self, folder: Path):
         self.broker = Millrace(folder, {"num.partitions": 1, "log.segment.bytes": 16384})
@@ -190,7 +190,9 @@ def test_apache_kafka_dumps_the_same_batches(stored):
     theirs = [tuple(map(int, found)) for found in pattern.findall(dump.dump(logs))]
     names = ("base_offset", "last_offset", "count", "position", "size", "crc")
     ours = [tuple(batch[name] for name in names) for batch in stored.batches()]
-    assert len(ours) == RECORDS // 20
+    # A producer that is held up makes more of them.
+    assert len(ours) >= RECORDS // 20
+    assert sum(batch["count"] for batch in stored.batches()) == RECORDS
     assert ours == theirs
 
 

@@ -144,8 +144,9 @@ def hand_over(leaving: Broker, coming: Broker) -> None:
 
 @pytest.mark.parametrize("kafka_kind", [ApacheKafka, ApacheKafka39])
 def test_there_and_back_again(tmp_path, kafka_kind):
-    kafka = kafka_kind(tmp_path)
-    millrace = Millrace(tmp_path, settings={"broker.id": 1})
+    at_once = {"group.initial.rebalance.delay.ms": 0}
+    kafka = kafka_kind(tmp_path, at_once)
+    millrace = Millrace(tmp_path, at_once, {"broker.id": 1})
     contents = Contents()
     groups = [Readers("readers"),
               Readers("static", {"group.instance.id": "one", "session.timeout.ms": "120000"})]

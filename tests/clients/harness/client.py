@@ -3,6 +3,7 @@ one."""
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from harness.records import CODECS, Headers, Record
@@ -178,11 +179,15 @@ class Client(ABC):
 
     def wait_until_ready(self, topic: str, partitions: int) -> None:
         """Apache Kafka says that a topic is created before its partitions have their leader."""
+        self._wait_until_answered(self.bounds, topic, partitions)
+
+    @staticmethod
+    def _wait_until_answered(ask: Callable, topic: str, partitions: int) -> None:
         deadline = time.monotonic() + DEADLINE_SECONDS
         for partition in range(partitions):
             while True:
                 try:
-                    self.bounds(topic, partition)
+                    ask(topic, partition)
                     break
                 except ClientError as failure:
                     not_yet = (

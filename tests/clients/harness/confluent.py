@@ -1,6 +1,7 @@
 """confluent-kafka for Python: the librdkafka of today."""
 
 import time
+from functools import partial
 
 import confluent_kafka as ck
 from confluent_kafka.admin import (
@@ -161,11 +162,23 @@ class Confluent(Client):
     def bounds(self, topic, partition) -> tuple[int, int]:
         consumer = self._consumer()
         try:
+            return self._bounds(consumer, topic, partition)
+        finally:
+            consumer.close()
+
+    @staticmethod
+    def _bounds(consumer: ck.Consumer, topic, partition) -> tuple[int, int]:
+        try:
             return consumer.get_watermark_offsets(
                 ck.TopicPartition(topic, partition), timeout=DEADLINE_SECONDS
             )
         except ck.KafkaException as failure:
             raise error_of(failure.args[0]) from None
+
+    def wait_until_ready(self, topic, partitions) -> None:
+        consumer = self._consumer()  # one for all: to make it takes most of the time
+        try:
+            self._wait_until_answered(partial(self._bounds, consumer), topic, partitions)
         finally:
             consumer.close()
 
