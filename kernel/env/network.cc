@@ -75,7 +75,8 @@ Result<std::unique_ptr<Descriptor>> open_socket(EventLoop& loop, const Target& t
 
 // What is accepted inherits the options of its listener.
 Result<std::unique_ptr<Listener>> open_listener(EventLoop& loop, const Target& target,
-                                                std::optional<int> send_buffer_bytes) {
+                                                std::optional<int> send_buffer_bytes,
+                                                BlockingPool& workers) {
   const auto failed = [&] {
     return system_error(errno, "listen on " + to_string(address_of(target.address)));
   };
@@ -92,10 +93,10 @@ Result<std::unique_ptr<Listener>> open_listener(EventLoop& loop, const Target& t
   sockaddr_storage local{};
   socklen_t size = sizeof local;
   if (::getsockname(number, reinterpret_cast<sockaddr*>(&local), &size) != 0) return failed();
-  return std::make_unique<SocketListener>(loop, std::move(opened), address_of(local));
+  return std::make_unique<SocketListener>(loop, std::move(opened), address_of(local), workers);
 }
 
-Task<std::unique_ptr<Stream>> connect_to(EventLoop& loop, Target target) {
+Task<std::unique_ptr<Stream>> connect_to(EventLoop& loop, Target target, BlockingPool& workers) {
   const auto peer = address_of(target.address);
   const auto what = "connect to " + to_string(peer);
   MR_CO_TRY(auto opened, open_socket(loop, target));
@@ -107,7 +108,7 @@ Task<std::unique_ptr<Stream>> connect_to(EventLoop& loop, Target target) {
     ::getsockopt(opened->number(), SOL_SOCKET, SO_ERROR, &failure, &size);
     if (failure != 0) co_return system_error(failure, what);
   }
-  co_return std::make_unique<SocketStream>(std::move(opened), peer);
+  co_return std::make_unique<SocketStream>(std::move(opened), peer, workers);
 }
 
 EventLoop& loop_of(Shard& shard) { return dynamic_cast<EventLoop&>(shard); }
@@ -118,7 +119,7 @@ Task<std::unique_ptr<Listener>> SocketNetwork::listen(Address address) {
   Shard& here = co_await this_shard();
   auto resolving = resolve(workers_, address);
   MR_CO_TRY(const auto targets, co_await std::move(resolving));
-  co_return open_listener(loop_of(here), targets.front(), send_buffer_bytes_);
+  co_return open_listener(loop_of(here), targets.front(), send_buffer_bytes_, workers_);
 }
 
 Task<std::unique_ptr<Stream>> SocketNetwork::connect(Address address) {
@@ -127,7 +128,7 @@ Task<std::unique_ptr<Stream>> SocketNetwork::connect(Address address) {
   MR_CO_TRY(const auto targets, co_await std::move(resolving));
   Result<std::unique_ptr<Stream>> connected;
   for (const auto& target : targets) {
-    auto connecting = connect_to(loop_of(here), target);
+    auto connecting = connect_to(loop_of(here), target, workers_);
     connected = co_await std::move(connecting);
     if (connected || connected.error().code == Errc::cancelled) break;
   }

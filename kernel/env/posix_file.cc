@@ -1,5 +1,7 @@
 #include "kernel/env/posix_file.h"
 
+#include <fcntl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -20,6 +22,15 @@ constexpr std::uint64_t probe_distance_bytes = 128 << 10;
 constexpr std::uint64_t probes_max = 16;
 
 std::string at_byte(std::uint64_t position) { return " at byte " + std::to_string(position); }
+
+// More than the system takes at once, however far it may read ahead.
+constexpr std::uint64_t ask_for_bytes = 128 << 10;
+
+// Where bytes go that are only to be in memory: pages pass without being copied.
+int nowhere() noexcept {
+  static const int descriptor = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  return descriptor;
+}
 
 // cachestat(2), which the headers of Debian 12 do not have yet.
 constexpr long cachestat_call = 451;
@@ -127,15 +138,53 @@ Result<std::uint64_t> PosixFile::size() const {
 bool PosixFile::resident(std::uint64_t position, std::uint64_t bytes) const noexcept {
   if (bytes == 0) return true;
   const auto last = position + bytes - 1;
-  if (const auto pages = pages_in_memory(descriptor_, position, bytes)) {
-    static const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    return *pages > last / page_bytes - position / page_bytes;
-  }
-  const auto distance = std::max(probe_distance_bytes, bytes / probes_max);
+  const auto pages = pages_in_memory(descriptor_, position, bytes);
+  static const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const bool all = pages && *pages > last / page_bytes - position / page_bytes;
+  if (all && !was_cold_.load(std::memory_order_relaxed)) return true;
+  if ((all || !pages) && probe(position, last)) return true;
+  if (!was_cold_.exchange(true, std::memory_order_relaxed)) read_no_further();
+  return false;
+}
+
+bool PosixFile::probe(std::uint64_t position, std::uint64_t last) const noexcept {
+  const auto distance = std::max(probe_distance_bytes, (last - position) / probes_max);
   for (auto at = position; at < last; at += distance) {
     if (!byte_is_resident(at)) return false;
   }
   return byte_is_resident(last);
+}
+
+// Else whoever reads what is in memory, a shard, has the system fetch what follows, and waits where
+// the disk is busy: who reads on is known better by who brings in.
+void PosixFile::read_no_further() const noexcept {
+  ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_RANDOM);
+}
+
+// First all of it is asked for, so that the disk has as much to do as it can; then it is waited
+// for.
+Result<> PosixFile::bring_in(std::uint64_t position, std::uint64_t bytes) const {
+  if (!was_cold_.exchange(true, std::memory_order_relaxed)) read_no_further();
+  for (std::uint64_t asked = 0; asked < bytes; asked += ask_for_bytes) {
+    const auto some = static_cast<off_t>(std::min(ask_for_bytes, bytes - asked));
+    ::posix_fadvise(descriptor_, static_cast<off_t>(position + asked), some, POSIX_FADV_WILLNEED);
+  }
+  auto at = static_cast<off_t>(position);
+  const auto end = static_cast<off_t>(position + bytes);
+  while (at < end) {
+    const auto passed = ::sendfile(nowhere(), descriptor_, &at, static_cast<std::size_t>(end - at));
+    if (passed > 0 || (passed < 0 && errno == EINTR)) continue;
+    const auto here = static_cast<std::uint64_t>(at);
+    if (passed < 0) return system_error(errno, "read " + path_ + at_byte(here));
+    return Error{Errc::out_of_range, path_ + ": ends" + at_byte(here) + ", where " +
+                                         std::to_string(end - at) + " more are expected"};
+  }
+  return {};
+}
+
+void PosixFile::forget(std::uint64_t position, std::uint64_t bytes) const noexcept {
+  ::posix_fadvise(descriptor_, static_cast<off_t>(position), static_cast<off_t>(bytes),
+                  POSIX_FADV_DONTNEED);
 }
 
 // Where the system cannot tell (EOPNOTSUPP), the answer is no: asking a worker is slower, waiting

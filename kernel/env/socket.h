@@ -17,9 +17,11 @@ Address address_of(const sockaddr_storage& socket_address);
 
 /// A TCP connection. Its calls hold the socket, so that the stream may be destroyed while one
 /// waits.
+/// Whoever reads slowly may find a file's bytes gone from memory when it has room for them: a
+/// worker brings them back.
 class SocketStream final : public Stream {
  public:
-  SocketStream(std::unique_ptr<Descriptor> connected, Address peer);
+  SocketStream(std::unique_ptr<Descriptor> connected, Address peer, BlockingPool& workers);
   ~SocketStream() override { close(); }
 
   Task<std::size_t> receive(MutableBytes space) override;
@@ -35,7 +37,9 @@ class SocketStream final : public Stream {
 
 class SocketListener final : public Listener {
  public:
-  SocketListener(EventLoop& loop, std::unique_ptr<Descriptor> listening, Address local);
+  /// `workers`: those of the streams that it accepts.
+  SocketListener(EventLoop& loop, std::unique_ptr<Descriptor> listening, Address local,
+                 BlockingPool& workers);
   ~SocketListener() override { close(); }
 
   Task<std::unique_ptr<Stream>> accept(Shard& owner) override;

@@ -46,7 +46,8 @@ struct SocketListener::Socket {
   EventLoop& loop;
   std::unique_ptr<Descriptor> descriptor;
   Address local;
-  std::optional<MonoTime> exhausted_logged_at;
+  BlockingPool& workers;
+  std::optional<MonoTime> exhausted_logged_at{};
 
   void log_exhausted(int number) {
     if (exhausted_logged_at && loop.now() < *exhausted_logged_at + exhausted_log_interval) return;
@@ -84,10 +85,11 @@ Task<Accepted> accept_one(std::shared_ptr<SocketListener::Socket> socket) {
 
 Task<std::unique_ptr<Stream>> accept_stream(std::shared_ptr<SocketListener::Socket> socket,
                                             EventLoop& owner) {
-  auto accepting = accept_one(std::move(socket));
+  auto accepting = accept_one(socket);
   MR_CO_TRY(auto accepted, co_await std::move(accepting));
   auto connected = std::make_unique<Descriptor>(owner, accepted.descriptor);
-  co_return std::make_unique<SocketStream>(std::move(connected), std::move(accepted.peer));
+  co_return std::make_unique<SocketStream>(std::move(connected), std::move(accepted.peer),
+                                           socket->workers);
 }
 
 }  // namespace
@@ -109,8 +111,8 @@ Address address_of(const sockaddr_storage& socket_address) {
 }
 
 SocketListener::SocketListener(EventLoop& loop, std::unique_ptr<Descriptor> listening,
-                               Address local)
-    : socket_(std::make_shared<Socket>(loop, std::move(listening), std::move(local))) {}
+                               Address local, BlockingPool& workers)
+    : socket_(std::make_shared<Socket>(loop, std::move(listening), std::move(local), workers)) {}
 
 Task<std::unique_ptr<Stream>> SocketListener::accept(Shard& owner) {
   return accept_stream(socket_, dynamic_cast<EventLoop&>(owner));

@@ -6,14 +6,16 @@
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 
+#include <millrace/cached_file.h>
+
 #include "kernel/env/socket.h"
 #include "kernel/env/system_error.h"
 
 namespace millrace::kernel {
 
 struct SocketStream::Socket {
-  Socket(std::unique_ptr<Descriptor> connected, Address address)
-      : descriptor(std::move(connected)), peer(std::move(address)) {}
+  Socket(std::unique_ptr<Descriptor> connected, Address address, BlockingPool& pool)
+      : descriptor(std::move(connected)), peer(std::move(address)), workers(pool) {}
 
   EnvironmentMetrics& metrics() const noexcept { return descriptor->loop().metrics(); }
   Error failed(const char* what, int number) const {
@@ -22,6 +24,7 @@ struct SocketStream::Socket {
 
   std::unique_ptr<Descriptor> descriptor;
   Address peer;
+  BlockingPool& workers;
 };
 
 namespace {
@@ -32,6 +35,9 @@ constexpr std::size_t parts_per_call_max = 64;
 constexpr std::size_t read_chunk_bytes = 256 << 10;
 // A peer that reads as fast as we write lets the loop's other work run after so many bytes.
 constexpr std::size_t bytes_per_turn_max = 4 << 20;
+
+// What is in memory stays there for so long; later it is asked for again.
+constexpr Duration memory_lasts = std::chrono::milliseconds(100);
 
 Error closed_here() { return {Errc::closed, "the connection was closed here"}; }
 
@@ -144,13 +150,36 @@ Result<bool> send_parts(const Socket& socket, Unsent& unsent) {
   return true;
 }
 
+// What a call sends next is in memory, though its peer has kept it waiting for long.
+Task<> bring_back(std::shared_ptr<Socket> socket, FileRange next) {
+  next.size = std::min<std::uint64_t>(next.size, bytes_per_turn_max);
+  if (next.file->resident(next.offset, next.size)) co_return {};
+  const auto* cached = CachedFile::of(*next.file);
+  if (!cached) co_return {};
+  auto work = [cached, next] { return cached->bring_in(next.offset, next.size); };
+  auto brought = on_worker(socket->workers, std::move(work));
+  // A file that is too short is told of when it is sent.
+  (void)co_await std::move(brought);
+  co_return {};
+}
+
+Task<> wait_for_room(std::shared_ptr<Socket> socket, const Unsent& unsent) {
+  const auto& loop = socket->descriptor->loop();
+  const auto since = loop.now();
+  MR_CO_CHECK(co_await socket->descriptor->writable());
+  if (!unsent.file() || loop.now() - since < memory_lasts) co_return {};
+  FileRange next{unsent.file()->file, unsent.file_position(), unsent.file_bytes()};
+  co_return co_await bring_back(std::move(socket), std::move(next));
+}
+
 Task<> send_all(std::shared_ptr<Socket> socket, Payload payload) {
   Unsent unsent(std::move(payload));
   while (true) {
     MR_CO_TRY(auto done, send_parts(*socket, unsent));
     if (done && unsent.empty()) co_return {};
     if (!done) {
-      MR_CO_CHECK(co_await socket->descriptor->writable());
+      auto waiting = wait_for_room(socket, unsent);
+      MR_CO_CHECK(co_await std::move(waiting));
       continue;
     }
     MR_CO_TRY(auto chunk, read_chunk(unsent));
@@ -191,8 +220,9 @@ void set_options(int descriptor) {
 
 }  // namespace
 
-SocketStream::SocketStream(std::unique_ptr<Descriptor> connected, Address peer)
-    : socket_(std::make_shared<Socket>(std::move(connected), std::move(peer))) {
+SocketStream::SocketStream(std::unique_ptr<Descriptor> connected, Address peer,
+                           BlockingPool& workers)
+    : socket_(std::make_shared<Socket>(std::move(connected), std::move(peer), workers)) {
   set_options(socket_->descriptor->number());
 }
 

@@ -5,6 +5,7 @@
 
 #include <millrace/batch.h>
 #include <millrace/bytes.h>
+#include <millrace/cached_file.h>
 #include <millrace/filelog/text.h>
 
 namespace millrace::filelog {
@@ -144,6 +145,7 @@ Result<bool> all_zero(const File& file, std::uint64_t from, std::uint64_t end) {
 }
 
 Result<> bring_in(const File& file, std::uint64_t from, std::uint64_t end) {
+  if (const auto* cached = CachedFile::of(file)) return cached->bring_in(from, end - from);
   return for_each_chunk(file, from, end, [](Bytes) { return true; });
 }
 

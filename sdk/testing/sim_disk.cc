@@ -5,12 +5,14 @@
 #include <map>
 
 #include <millrace/bytes.h>
+#include <millrace/cached_file.h>
 
 namespace millrace::testing {
 
 namespace {
 
 constexpr std::uint64_t sector_bytes = 512;
+constexpr std::uint64_t page_bytes = 4096;
 
 // A write, or a truncation to `position`.
 struct FileChange {
@@ -59,18 +61,42 @@ struct SimInode {
   std::string content;
   std::string durable_content;
   std::vector<FileChange> unsynced;
+  std::set<std::uint64_t> cold_pages;  // not in memory, by number
 
   Entries entries;
   Entries durable_entries;
   std::vector<FolderChange> unsynced_entries;
 
   void change(FileChange done) {
+    if (done.bytes) warm(done.position, done.bytes->size());
     done.apply_to(content);
     unsynced.push_back(std::move(done));
   }
   void change(FolderChange done) {
     apply(done, entries);
     unsynced_entries.push_back(std::move(done));
+  }
+  // Whether any of the range's pages was not in memory; now all are.
+  bool warm(std::uint64_t position, std::uint64_t bytes) {
+    if (bytes == 0 || cold_pages.empty()) return false;
+    const auto from = cold_pages.lower_bound(position / page_bytes);
+    const auto to = cold_pages.upper_bound((position + bytes - 1) / page_bytes);
+    const bool any = from != to;
+    cold_pages.erase(from, to);
+    return any;
+  }
+  bool is_warm(std::uint64_t position, std::uint64_t bytes) const {
+    if (bytes == 0) return true;
+    const auto first = cold_pages.lower_bound(position / page_bytes);
+    return first == cold_pages.end() || *first > (position + bytes - 1) / page_bytes;
+  }
+  // Whole pages, as the system does; what was not synced stays.
+  void cool(std::uint64_t position, std::uint64_t bytes) {
+    if (!unsynced.empty()) return;
+    const auto end = std::min<std::uint64_t>(position + bytes, content.size());
+    const bool to_end = end == content.size();
+    const auto last = to_end ? (end + page_bytes - 1) / page_bytes : end / page_bytes;
+    for (auto at = (position + page_bytes - 1) / page_bytes; at < last; ++at) cold_pages.insert(at);
   }
   void sync() {
     for (const auto& done : unsynced) done.apply_to(durable_content);
@@ -130,7 +156,7 @@ void SimInode::crash(SimRandom& random) {
   for (const auto& [name, entry] : entries) entry->crash(random);
 }
 
-class SimFile final : public File {
+class SimFile final : public File, public CachedFile {
  public:
   SimFile(SimDisk& disk, std::shared_ptr<SimInode> inode, std::string path, OpenMode mode)
       : disk_(disk),
@@ -149,6 +175,7 @@ class SimFile final : public File {
     const auto& content = inode_->content;
     if (position >= content.size()) return 0;
     const auto bytes = std::min<std::uint64_t>(into.size(), content.size() - position);
+    if (inode_->warm(position, bytes) && disk_.cold_read_) disk_.cold_read_(path_);
     std::memcpy(into.data(), content.data() + position, bytes);
     return bytes;
   }
@@ -193,7 +220,20 @@ class SimFile final : public File {
     MR_CHECK(check_open());
     return inode_->content.size();
   }
-  bool resident(std::uint64_t, std::uint64_t) const noexcept override { return true; }
+  bool resident(std::uint64_t position, std::uint64_t bytes) const noexcept override {
+    return inode_->is_warm(position, bytes);
+  }
+  Result<> bring_in(std::uint64_t position, std::uint64_t bytes) const override {
+    MR_CHECK(check_open());
+    if (position + bytes > inode_->content.size()) {
+      return Error{Errc::out_of_range, path_ + ": ends before the range that is brought in"};
+    }
+    if (inode_->warm(position, bytes) && disk_.cold_read_) disk_.cold_read_(path_);
+    return {};
+  }
+  void forget(std::uint64_t position, std::uint64_t bytes) const noexcept override {
+    inode_->cool(position, bytes);
+  }
   const std::string& path() const noexcept override { return path_; }
 
  private:
@@ -455,6 +495,20 @@ Result<> SimDisk::flip_bit(const std::string& path, std::uint64_t position) {
   inode->durable_content[position] ^= 1;
   inode->content[position] ^= 1;
   return {};
+}
+
+Result<> SimDisk::forget_pages(const std::string& path) {
+  MR_TRY(const auto inode, find(path));
+  note("forget " + path);
+  for (std::uint64_t at = 0; at * page_bytes < inode->content.size(); ++at) {
+    inode->cold_pages.insert(at);
+  }
+  return {};
+}
+
+std::uint64_t SimDisk::cold_bytes(const std::string& path) const {
+  const auto inode = find(path);
+  return inode ? (*inode)->cold_pages.size() * page_bytes : 0;
 }
 
 }  // namespace millrace::testing

@@ -62,6 +62,15 @@ class SimDisk final : public FileSystem {
     slow_longest_ = longest;
     slow_times_ = times;
   }
+  /// What is stored of the file stays on the disk alone, as when the memory was needed: reading it
+  /// waits for the disk, and brings it back by pages. What is written from now on is in memory.
+  Result<> forget_pages(const std::string& path);
+  /// `waits` is called by whoever reads what is not in memory, with the path, before it is.
+  void on_cold_read(std::function<void(const std::string&)> waits) {
+    cold_read_ = std::move(waits);
+  }
+  /// How much of the file is not in memory.
+  std::uint64_t cold_bytes(const std::string& path) const;
   /// Open now, by whomever.
   std::size_t files_open() const noexcept { return files_open_; }
   /// Turns one bit over, on the medium and in what is read: bit rot.
@@ -97,6 +106,7 @@ class SimDisk final : public FileSystem {
   Duration slow_longest_{};
   std::uint64_t slow_times_ = 1;
   std::size_t files_open_ = 0;
+  std::function<void(const std::string&)> cold_read_;
 };
 
 }  // namespace millrace::testing

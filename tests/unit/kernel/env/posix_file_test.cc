@@ -126,6 +126,39 @@ TEST_F(PosixFileTest, WhatTheSystemHasForgottenIsNotResident) {
   EXPECT_TRUE(file->resident(0, 512 << 10));
 }
 
+TEST_F(PosixFileTest, WhatIsBroughtInIsInMemoryAndWhatFollowsIsNot) {
+  const auto file = create("log");
+  constexpr std::uint64_t bytes = 4 << 20;
+  ASSERT_TRUE(write(*file, 0, std::string(bytes, 'x')));
+  ASSERT_TRUE(file->sync());
+  const auto* cached = CachedFile::of(*file);
+  ASSERT_NE(cached, nullptr);
+  cached->forget(0, bytes);
+  // Some file systems live in memory and forget nothing.
+  const bool stays = file->resident(0, bytes);
+  ASSERT_TRUE(cached->bring_in(1 << 20, 1 << 20));
+  EXPECT_TRUE(file->resident(1 << 20, 1 << 20));
+  EXPECT_EQ(file->resident(0, 1 << 20), stays);
+  EXPECT_EQ(file->resident(2 << 20, 4096), stays);
+  // Nor does reading what is there have the system fetch more.
+  EXPECT_EQ(read(*file, 1 << 20, 1 << 20), std::string(1 << 20, 'x'));
+  EXPECT_EQ(file->resident(2 << 20, 4096), stays);
+  cached->forget(1 << 20, 1 << 20);
+  EXPECT_EQ(file->resident(1 << 20, 4096), stays);
+}
+
+TEST_F(PosixFileTest, WhatIsNotThereCannotBeBroughtIn) {
+  const auto file = create("log");
+  ASSERT_TRUE(write(*file, 0, "short"));
+  const auto* cached = CachedFile::of(*file);
+  EXPECT_TRUE(cached->bring_in(0, 5));
+  EXPECT_TRUE(cached->bring_in(5, 0));
+  const auto missing = cached->bring_in(2, 10);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, Errc::out_of_range);
+  EXPECT_THAT(missing.error().detail, HasSubstr("log: ends at byte 5, where 7 more are expected"));
+}
+
 TEST_F(PosixFileTest, OpenSaysWhatIsMissing) {
   for (const auto mode : {OpenMode::read, OpenMode::write}) {
     const auto missing = files_.open(folder_ / "missing", mode);

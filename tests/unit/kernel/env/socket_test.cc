@@ -1,15 +1,19 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <mutex>
 #include <numeric>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <millrace/cached_file.h>
 
 #include "environment_fixture.h"
 #include "kernel/env/metrics.h"
@@ -221,6 +225,60 @@ TEST_F(SocketTest, AFileShorterThanItsRangeFailsTheSend) {
   ASSERT_FALSE(sent);
   EXPECT_EQ(sent.error().code, Errc::corrupt);
   EXPECT_THAT(sent.error().detail, HasSubstr("short: ends at or before byte 100"));
+}
+
+/// A file that is never in memory, and says which threads bring it in.
+class ForgottenFile final : public File, public CachedFile {
+ public:
+  explicit ForgottenFile(std::shared_ptr<File> file) : file_(std::move(file)) {}
+  Result<std::size_t> read_at(std::uint64_t position, MutableBytes into) const override {
+    return file_->read_at(position, into);
+  }
+  Result<> write_at(std::uint64_t, std::span<const Bytes>) override { return {}; }
+  Result<> truncate(std::uint64_t) override { return {}; }
+  Result<> sync() override { return {}; }
+  Result<std::uint64_t> size() const override { return file_->size(); }
+  bool resident(std::uint64_t, std::uint64_t) const noexcept override { return false; }
+  const std::string& path() const noexcept override { return file_->path(); }
+  int descriptor() const noexcept override { return file_->descriptor(); }
+  Result<> bring_in(std::uint64_t, std::uint64_t) const override {
+    std::array<char, 16> name{};
+    ::pthread_getname_np(::pthread_self(), name.data(), name.size());
+    const std::lock_guard lock(mutex_);
+    by_.emplace_back(name.data());
+    return {};
+  }
+  void forget(std::uint64_t, std::uint64_t) const noexcept override {}
+  std::vector<std::string> brought_in_by() const {
+    const std::lock_guard lock(mutex_);
+    return by_;
+  }
+
+ private:
+  std::shared_ptr<File> file_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::string> by_;
+};
+
+TEST_F(SocketTest, WhatASlowPeerHasNoRoomForIsBroughtBackByAWorker) {
+  connect();
+  const auto content = pattern(16 << 20);  // more than the system keeps for a peer
+  auto opened = environment().files().open(folder_ / "old", OpenMode::create);
+  ASSERT_TRUE(opened);
+  const Bytes part(content);
+  ASSERT_TRUE((*opened)->write_at(0, std::span(&part, 1)));
+  const auto file = std::make_shared<ForgottenFile>(*opened);
+  Payload payload;
+  payload.add(FileRange{file, 0, content.size()});
+  shard(0).post([&] { spawn(shard(0), client_->send(std::move(payload)), "send"); });
+  // The peer takes its time.
+  ASSERT_TRUE(run(shard(1), [] { return sleep(std::chrono::milliseconds(150)); }));
+  const auto received = receive_at_server(content.size());
+  ASSERT_TRUE(received) << received.error().detail;
+  EXPECT_TRUE(*received == content);
+  const auto by = file->brought_in_by();
+  EXPECT_FALSE(by.empty());
+  for (const auto& thread : by) EXPECT_THAT(thread, testing::StartsWith("mr-worker-"));
 }
 
 TEST_F(SocketTest, CloseWakesTheReceiverAndTheSender) {
