@@ -44,6 +44,24 @@ Result<std::vector<Offset>> offsets_of(FileSystem& files, const std::string& fol
   return offsets;
 }
 
+Result<> remove_one(FileSystem& files, const std::string& path) {
+  auto removed = files.remove(path);
+  if (!removed && removed.error().code == Errc::not_found) return {};
+  return removed;
+}
+
+// The newest few stay.
+Result<> remove_old(FileSystem& files, const std::string& folder, AuxKind kind) {
+  const auto naming = naming_of(kind);
+  if (naming.suffix.empty()) return {};
+  MR_TRY(const auto offsets, offsets_of(files, folder, naming.suffix));
+  for (std::size_t old = 0;
+       old + naming.entries_max < offsets.size() && naming.entries_max != unlimited; ++old) {
+    MR_CHECK(files.remove(path_of(folder, kind, offsets[old])));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<AuxEntry>> read_aux(FileSystem& files, const std::string& folder, AuxKind kind) {
@@ -67,19 +85,29 @@ Result<> write_aux(FileSystem& files, const std::string& folder, AuxKind kind, O
                    const Buffer& value) {
   const auto path = path_of(folder, kind, at);
   if (value.empty()) {
-    auto removed = files.remove(path);
-    if (!removed && removed.error().code != Errc::not_found) return removed;
+    MR_CHECK(remove_one(files, path));
     return files.sync_folder(folder);
   }
   MR_CHECK(replace_file(files, path, value));
-  const auto naming = naming_of(kind);
-  if (naming.suffix.empty()) return {};
-  MR_TRY(const auto offsets, offsets_of(files, folder, naming.suffix));
-  for (std::size_t old = 0;
-       old + naming.entries_max < offsets.size() && naming.entries_max != unlimited; ++old) {
-    MR_CHECK(files.remove(path_of(folder, kind, offsets[old])));
-  }
-  return {};
+  return remove_old(files, folder, kind);
+}
+
+Result<> prepare_aux(FileSystem& files, const std::string& folder, AuxKind kind, Offset at,
+                     const Buffer& value) {
+  if (value.empty()) return {};
+  const auto temporary = path_of(folder, kind, at) + std::string(temporary_mark);
+  MR_TRY(const auto file, files.open(temporary, OpenMode::create));
+  MR_CHECK(file->truncate(0));
+  const Bytes content = value;
+  return file->write_at(0, std::span(&content, 1));
+}
+
+Result<> name_aux(FileSystem& files, const std::string& folder, AuxKind kind, Offset at,
+                  const Buffer& value) {
+  const auto path = path_of(folder, kind, at);
+  if (value.empty()) return remove_one(files, path);
+  MR_CHECK(files.rename(path + std::string(temporary_mark), path));
+  return remove_old(files, folder, kind);
 }
 
 }  // namespace millrace::filelog

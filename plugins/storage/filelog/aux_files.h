@@ -15,5 +15,10 @@ Result<std::vector<AuxEntry>> read_aux(FileSystem& files, const std::string& fol
 /// Durable when it returns. An empty value removes the entry; the newest few are kept.
 Result<> write_aux(FileSystem& files, const std::string& folder, AuxKind kind, Offset at,
                    const Buffer& value);
+/// The same in two halves, each of which a sync of the whole disk is to follow.
+Result<> prepare_aux(FileSystem& files, const std::string& folder, AuxKind kind, Offset at,
+                     const Buffer& value);
+Result<> name_aux(FileSystem& files, const std::string& folder, AuxKind kind, Offset at,
+                  const Buffer& value);
 
 }  // namespace millrace::filelog

@@ -142,7 +142,7 @@ Task<> FileLog::load(SegmentPointer segment) {
   };
   ++loads_;
   CancelScope never_cancelled;
-  auto loading = on_worker(host_.environment.workers(), std::move(work)).within(never_cancelled);
+  auto loading = on_worker(host_.cold_reads.waited_for(), std::move(work)).within(never_cancelled);
   auto fresh = co_await std::move(loading);
   if (--loads_ == 0) loaded_.notify_all();
   const auto place = std::ranges::find(segments_, segment);
@@ -172,12 +172,26 @@ Task<Payload> FileLog::read(ReadRequest request) {
       continue;
     }
     host_.open_files.used(segment);
-    MR_CO_TRY(const auto plan,
-              segment->plan_read(from, request.limit, request.bytes_max - payload.size(),
-                                 request.at_least_one && payload.empty()));
-    MR_CO_TRY(const auto found, co_await find_and_bring_in(plan));
-    payload.add(FileRange{plan.file, found.position, found.bytes});
-    if (!found.to_end || payload.size() >= request.bytes_max) break;
+    const auto bytes_max = request.bytes_max - payload.size();
+    const bool at_least_one = request.at_least_one && payload.empty();
+    MR_CO_TRY(auto plan, segment->plan_read(from, request.limit, bytes_max, at_least_one));
+    const bool cold = !in_memory(plan);
+    if (cold && !payload.empty()) break;  // what there is does not wait for the disk
+    const auto batch_bytes_max = at_least_one ? UINT64_MAX : bytes_max;
+    const auto cold_bytes_max = host_.cold_reads.limits().answer_bytes_max;
+    if (cold && bytes_max > cold_bytes_max) {
+      MR_CO_TRY(plan, segment->plan_read(from, request.limit, cold_bytes_max, true));
+    }
+    auto found = cold ? Result<FoundRange>() : find_range(plan);
+    if (cold) {
+      auto finding = find_and_bring_in(plan, batch_bytes_max);
+      found = co_await std::move(finding);
+    }
+    if (!found) co_return std::move(found).error();
+    const ColdRange range{plan.file, found->position, found->bytes};
+    cold_readers_.has_read(host_.cold_reads, range, plan.file_end, cold);
+    payload.add(FileRange{plan.file, found->position, found->bytes});
+    if (cold || !found->to_end || payload.size() >= request.bytes_max) break;
     if (payload.parts().size() >= ranges_per_read_max) break;
     const auto next = std::ranges::upper_bound(segments_, segment->base(), {},
                                                [](const auto& other) { return other->base(); });
@@ -187,16 +201,24 @@ Task<Payload> FileLog::read(ReadRequest request) {
   co_return payload;
 }
 
-Task<FoundRange> FileLog::find_and_bring_in(ReadPlan plan) {
+bool FileLog::in_memory(const ReadPlan& plan) const {
   const auto span = std::min(plan.file_end - plan.scan_from,
                              std::min(plan.bytes_max, plan.file_end) + scan_margin_bytes);
-  if (plan.file->resident(plan.scan_from, span)) co_return find_range(plan);
-  auto work = [plan = std::move(plan)]() -> Result<FoundRange> {
+  return plan.file->resident(plan.scan_from, span);
+}
+
+// A plan for less than was asked for has at least one batch, if that is no larger than what was.
+Task<FoundRange> FileLog::find_and_bring_in(ReadPlan plan, std::uint64_t batch_bytes_max) {
+  auto work = [plan = std::move(plan), batch_bytes_max,
+               keep = host_.cold_reads.keeper()]() -> Result<FoundRange> {
     MR_TRY(const auto found, find_range(plan));
+    if (found.bytes > batch_bytes_max) return FoundRange{};
+    const bool there = plan.file->resident(found.position, found.bytes);
     MR_CHECK(bring_in(*plan.file, found.position, found.position + found.bytes));
+    if (!there) keep({plan.file, found.position, found.bytes});
     return found;
   };
-  co_return co_await on_worker(host_.environment.workers(), std::move(work));
+  co_return co_await on_worker(host_.cold_reads.waited_for(), std::move(work));
 }
 
 Task<BatchPosition> FileLog::batch_at(Timestamp time) {
@@ -222,7 +244,8 @@ Task<BatchPosition> FileLog::batch_at(Timestamp time) {
           if (entry->last >= from && entry->max_timestamp >= time) return entry->base;
         }
       };
-      MR_CO_TRY(const auto found, co_await on_worker(host_.environment.workers(), std::move(work)));
+      MR_CO_TRY(const auto found,
+                co_await on_worker(host_.cold_reads.waited_for(), std::move(work)));
       if (found.value >= 0) co_return BatchPosition{std::max(found, start_)};
     }
     from = std::max(next, start_);
@@ -284,17 +307,26 @@ Task<> FileLog::flush_all() {
 // and only a restart, which checks, can tell.
 Task<> FileLog::sync_all(std::vector<SyncPlan> plans) {
   auto lost = std::make_shared<std::atomic<bool>>(false);
-  auto work = [&files = host_.environment.files(), plans = std::move(plans), lost,
-               give_up = give_up_, folder = folder_,
-               folder_changed = std::exchange(folder_changed_, false)]() mutable -> Result<> {
+  auto to_sync = std::make_shared<std::vector<SyncPlan>>(std::move(plans));
+  auto& files = host_.environment.files();
+  auto write = [&files, to_sync, lost, give_up = give_up_, folder = folder_,
+                folder_changed = std::exchange(folder_changed_, false)](bool durably) -> Result<> {
     SyncProgress progress{*give_up};
-    auto done = carry_out(files, folder, plans, progress);
+    if (!durably) return write_out(files, folder, *to_sync, progress);
+    auto done = carry_out(files, folder, *to_sync, progress);
     *lost = progress.records_failed;
     if (done && folder_changed) done = sync_topic_id(files, folder);
     if (done && folder_changed) done = files.sync_folder(folder);
     return done;
   };
-  auto result = co_await on_worker(host_.environment.workers(), std::move(work));
+  auto finish = [&files, to_sync, lost, give_up = give_up_, folder = folder_]() -> Result<> {
+    SyncProgress progress{*give_up};
+    auto done = sync_logs(files, folder, *to_sync, progress);
+    *lost = progress.records_failed;
+    return done;
+  };
+  auto syncing = host_.syncs.run({.write = std::move(write), .finish = std::move(finish)});
+  auto result = co_await std::move(syncing);
   if (*lost) failed_ = result.error();
   co_return result;
 }
@@ -488,9 +520,17 @@ Task<> FileLog::put_aux(AuxKind kind, Offset at, Buffer value) {
   MR_CO_CHECK(usable());
   MR_CO_CHECK(co_await aux_turn());
   aux_busy_ = true;
-  auto work = [&files = host_.environment.files(), folder = folder_, kind, at,
-               value = std::move(value)] { return write_aux(files, folder, kind, at, value); };
-  auto result = co_await on_worker(host_.environment.workers(), std::move(work));
+  auto& files = host_.environment.files();
+  auto write = [&files, folder = folder_, kind, at, value](bool durably) {
+    return durably ? write_aux(files, folder, kind, at, value)
+                   : prepare_aux(files, folder, kind, at, value);
+  };
+  auto finish = [&files, folder = folder_, kind, at, value] {
+    return name_aux(files, folder, kind, at, value);
+  };
+  auto syncing =
+      host_.syncs.run({.write = std::move(write), .finish = std::move(finish), .names = true});
+  auto result = co_await std::move(syncing);
   aux_busy_ = false;
   aux_free_.notify_all();
   co_return result;

@@ -12,11 +12,13 @@
 #include <millrace/environment.h>
 #include <millrace/storage.h>
 
+#include "cold_reads.h"
 #include "doomed_files.h"
 #include "open_files.h"
 #include "recovery.h"
 #include "segment.h"
 #include "space_guard.h"
+#include "sync_group.h"
 
 namespace millrace::filelog {
 
@@ -57,6 +59,8 @@ struct LogHost {
   OpenFiles& open_files;  ///< the shard's
   SpaceGuard& space;
   DoomedFiles& doomed;
+  ColdReads& cold_reads;
+  SyncGroup& syncs;
   LowerRecoveryPoint lower_recovery_point;
   KeepRecoveryPoint keep_recovery_point;
 };
@@ -106,7 +110,8 @@ class FileLog final : public PartitionLog {
   /// Puts `segment`, with its indexes, in its own place; does nothing when it is no longer there.
   Task<> load(SegmentPointer segment);
   void put_in_place(SegmentPointer& place, SegmentPointer loaded);
-  Task<FoundRange> find_and_bring_in(ReadPlan plan);
+  bool in_memory(const ReadPlan& plan) const;
+  Task<FoundRange> find_and_bring_in(ReadPlan plan, std::uint64_t batch_bytes_max);
   Result<> forget_durable(Offset from);
   Result<> add_segment(Offset base);
   Result<> cut_behind(std::size_t at, std::uint64_t position);
@@ -129,6 +134,7 @@ class FileLog final : public PartitionLog {
   LogOptions options_;
   std::shared_ptr<OpenMark> mark_;
 
+  ColdReaders cold_readers_;
   std::vector<SegmentPointer> segments_;  // never empty; the last one is active
   Offset start_;
   Offset end_;

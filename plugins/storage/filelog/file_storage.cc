@@ -25,7 +25,9 @@ FileStorage::FileStorage(Environment& environment, std::string data_folder,
       log_(std::move(log)),
       checkpoints_(environment.files(), folder_),
       doomed_(environment),
-      space_(environment.files(), folder_, settings.reserve_bytes, doomed_) {}
+      space_(environment.files(), folder_, settings.reserve_bytes, doomed_),
+      cold_reads_(environment.workers(), settings.cold),
+      syncs_(environment.files(), environment.workers(), folder_) {}
 
 // ---- the directory ----
 
@@ -207,8 +209,8 @@ Task<Opened> FileStorage::open(TopicPartition partition, LogOptions options) {
   auto keep = [this, partition](Offset offset) {
     return checkpoints_.raise_recovery_point(partition, offset);
   };
-  LogHost host{environment_,     shard,          open_files_of(shard), space_, doomed_,
-               std::move(lower), std::move(keep)};
+  LogHost host{environment_, shard,  open_files_of(shard), space_,         doomed_,
+               cold_reads_,  syncs_, std::move(lower),     std::move(keep)};
   opened.log = std::make_unique<FileLog>(std::move(host), path_of(partition), options,
                                          std::move(recovered), std::move(mark));
   co_return opened;

@@ -14,15 +14,18 @@
 #include <millrace/storage.h>
 
 #include "checkpoints.h"
+#include "cold_reads.h"
 #include "file_log.h"
 #include "open_files.h"
 #include "space_guard.h"
+#include "sync_group.h"
 
 namespace millrace::filelog {
 
 struct StorageSettings {
   std::size_t open_files_max = 4096;         ///< of all shards together
   std::uint64_t reserve_bytes = 64UL << 20;  ///< of the disk, kept free of records
+  ColdLimits cold = {};
 };
 
 /// [control thread and data shards]
@@ -70,6 +73,8 @@ class FileStorage final : public Storage {
   Checkpoints checkpoints_;
   DoomedFiles doomed_;
   SpaceGuard space_;
+  ColdReads cold_reads_;
+  SyncGroup syncs_;
 
   std::atomic<std::uint64_t> folders_renamed_ = 0;
   std::mutex sync_mutex_;

@@ -56,6 +56,7 @@ class Recovery {
   Result<> finish_swap(Offset base, std::optional<Offset> end, const Listing& listing);
   Result<Offset> end_of_swap(Offset base);
   Result<> remove_leftovers();
+  Result<Listing> list();
   Result<std::vector<FileInfo>> log_files();
   Result<> open_segments();
   Result<> check_segments(const std::vector<FileInfo>& logs, std::size_t first);
@@ -78,6 +79,7 @@ class Recovery {
   const RecoveryRequest& request_;
   const std::string folder_;
   RecoveredLog log_;
+  std::optional<Listing> listing_;  // none: something has changed since
   bool folder_changed_ = false;
 };
 
@@ -117,7 +119,7 @@ Result<> Recovery::write_topic_id(const Uuid& id) {
 // from. One that was still writing has left `.cleaned` files; its swaps are not complete. Ours has
 // one log, whose range a marker ends; of Kafka's the records tell.
 Result<> Recovery::finish_swaps() {
-  MR_TRY(const auto listing, files_.list(folder_));
+  MR_TRY(const auto listing, list());
   Offset unfinished_from = everything;
   std::optional<Offset> end;
   for (const auto& file : listing) {
@@ -145,6 +147,7 @@ Result<> Recovery::finish_swaps() {
 
 // In an order in which a crash within it leaves what is finished the next time.
 Result<> Recovery::finish_swap(Offset base, std::optional<Offset> end, const Listing& listing) {
+  listing_.reset();
   if (!end) {
     MR_TRY(end, end_of_swap(base));
   }
@@ -177,8 +180,16 @@ Result<Offset> Recovery::end_of_swap(Offset base) {
   }
 }
 
+// Once for all steps, where nothing is left of a crash: of many partitions it is what costs most.
+Result<Recovery::Listing> Recovery::list() {
+  if (!listing_) {
+    MR_TRY(listing_, files_.list(folder_));
+  }
+  return *listing_;
+}
+
 Result<> Recovery::remove_leftovers() {
-  MR_TRY(const auto listing, files_.list(folder_));
+  MR_TRY(const auto listing, list());
   std::vector<Offset> bases;
   for (const auto& file : listing) {
     const auto name = parse_offset_name(file.name);
@@ -199,7 +210,7 @@ Result<> Recovery::remove_leftovers() {
 }
 
 Result<std::vector<FileInfo>> Recovery::log_files() {
-  MR_TRY(auto listing, files_.list(folder_));
+  MR_TRY(auto listing, list());
   std::erase_if(listing, [](const FileInfo& file) {
     const auto name = parse_offset_name(file.name);
     return file.is_folder || !name || name->suffix != log_suffix;
@@ -349,6 +360,7 @@ Result<> Recovery::begin_at(Offset start) {
 
 Result<> Recovery::remove(const std::string& name) {
   folder_changed_ = true;
+  listing_.reset();
   auto removed = files_.remove(path(name));
   if (!removed && removed.error().code == Errc::not_found) return {};
   return removed;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <millrace/bytes.h>
 #include <millrace/filelog/names.h>
@@ -100,27 +101,51 @@ Result<> sync_log(FileSystem& files, const SyncPlan& plan) {
   return log->sync();
 }
 
-Result<> carry_out(FileSystem& files, const std::string& folder, std::span<SyncPlan> plans,
-                   SyncProgress& progress) {
-  const auto check_patience = [&]() -> Result<> {
-    if (!progress.give_up) return {};
-    return Error{Errc::cancelled, folder + ": closed before all of it was on disk"};
-  };
-  const bool together = plans.size() > plans_one_by_one_max;
+namespace {
+
+Result<> check_patience(const std::string& folder, const SyncProgress& progress) {
+  if (!progress.give_up) return {};
+  return Error{Errc::cancelled, folder + ": closed before all of it was on disk"};
+}
+
+}  // namespace
+
+Result<> write_out(FileSystem& files, const std::string& folder, std::span<SyncPlan> plans,
+                   const SyncProgress& progress) {
   for (auto& plan : plans) {
-    MR_CHECK(check_patience());
-    if (together) plan.durable_rows = false;
-    MR_CHECK(write_indexes(files, plan));
+    MR_CHECK(check_patience(folder, progress));
+    const bool durable = std::exchange(plan.durable_rows, false);
+    auto written = write_indexes(files, plan);
+    plan.durable_rows = durable;
+    MR_CHECK(std::move(written));
   }
-  if (together) MR_CHECK(files.sync_all(folder));
+  return {};
+}
+
+// After a sync of all there is little left to do, but to learn of writes that failed before.
+Result<> sync_logs(FileSystem& files, const std::string& folder, std::span<const SyncPlan> plans,
+                   SyncProgress& progress) {
   for (const auto& plan : plans) {
-    MR_CHECK(check_patience());
-    // After a sync of all there is little left to do, but to learn of writes that failed before.
+    MR_CHECK(check_patience(folder, progress));
     auto synced = sync_log(files, plan);
     progress.records_failed = !synced;
     MR_CHECK(std::move(synced));
   }
   return {};
+}
+
+Result<> carry_out(FileSystem& files, const std::string& folder, std::span<SyncPlan> plans,
+                   SyncProgress& progress) {
+  if (plans.size() > plans_one_by_one_max) {
+    MR_CHECK(write_out(files, folder, plans, progress));
+    MR_CHECK(files.sync_all(folder));
+    return sync_logs(files, folder, plans, progress);
+  }
+  for (const auto& plan : plans) {
+    MR_CHECK(check_patience(folder, progress));
+    MR_CHECK(write_indexes(files, plan));
+  }
+  return sync_logs(files, folder, plans, progress);
 }
 
 // ---- opening ----

@@ -83,6 +83,12 @@ struct SyncProgress {
   const std::atomic<bool>& give_up;
   bool records_failed = false;  ///< a sync_log() did
 };
+/// The first half of that, up to a sync of the whole disk, and the second one behind it.  [a
+/// worker]
+Result<> write_out(FileSystem& files, const std::string& folder, std::span<SyncPlan> plans,
+                   const SyncProgress& progress);
+Result<> sync_logs(FileSystem& files, const std::string& folder, std::span<const SyncPlan> plans,
+                   SyncProgress& progress);
 /// All of the plans, whose files are in `folder`. Many are synced with the whole disk at once: one
 /// by one, each would wait for the disk.  [a worker]
 Result<> carry_out(FileSystem& files, const std::string& folder, std::span<SyncPlan> plans,
