@@ -2,11 +2,11 @@
 disk."""
 
 import os
-import struct
 from pathlib import Path
 
 import pytest
 
+from harness.batches import last_offset
 from harness.broker import Millrace
 from harness.confluent import Confluent
 from harness.records import Record
@@ -36,18 +36,6 @@ def broker(tmp_path):
 def bytes_from_disk(broker) -> int:
     text = Path(f"/proc/{broker.process.pid}/io").read_text()
     return int(dict(line.split(": ") for line in text.splitlines())["read_bytes"])
-
-
-def last_offset(records: bytes) -> int:
-    """Of the last batch that is all there."""
-    at = offset = 0
-    while at + 61 <= len(records):
-        base, length = struct.unpack_from(">qi", records, at)
-        (delta,) = struct.unpack_from(">i", records, at + 23)
-        at += 12 + length
-        offset = base + delta
-    assert at == len(records)
-    return offset
 
 
 @pytest.mark.alone

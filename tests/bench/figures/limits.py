@@ -2,7 +2,17 @@
 
 from dataclasses import dataclass
 
-LESS_IS_BETTER = ("ms", "MiB", "s/GB", "us/message", "us/request", "% of a core", "in s", "worst s")
+LESS_IS_BETTER = (
+    "ms",
+    "MiB",
+    "s/GB",
+    "us/message",
+    "us/request",
+    "% of a core",
+    "in s",
+    "worst s",
+    "times alone",
+)
 """The endings of such figures."""
 
 
@@ -33,6 +43,12 @@ LIMITS = [
     Limit("group heartbeats", "% of a core", absolute=5),
     Limit("1,000 idle connections", "% of a core", absolute=1),
     Limit("1,000 idle partitions", "% of a core", absolute=1),
+    Limit("a tail beside a reader", "cold, p99 ms", of_peer=0.3),
+    Limit("a tail beside a reader", "p99 times alone", absolute=1.2),
+    Limit("10,000 partitions", "resident MiB", absolute=300),
+    Limit("10,000 partitions", "idle, % of a core", absolute=2),
+    Limit("10,000 partitions", "after a stop, all served in s", absolute=2),
+    Limit("10,000 partitions", "after a kill, all served in s", absolute=10),
     Limit("RF 3, produce", "MB/s", of_peer=1),
     Limit("RF 3, produce", "broker CPU s/GB", of_peer=0.25, of_floor=1.5),
     Limit("RF 3, idle", "% of a core", absolute=1),

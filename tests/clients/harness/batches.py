@@ -59,3 +59,15 @@ def message(value: bytes, offset: int = 0, codec: int = 0, magic: int = 1) -> by
         checked += struct.pack(">q", 1_700_000_000_000)
     checked += struct.pack(">ii", -1, len(value)) + value
     return struct.pack(">qiI", offset, 4 + len(checked), zlib.crc32(checked)) + checked
+
+
+def last_offset(records: bytes) -> int:
+    """Of the last batch that is all there."""
+    at = offset = 0
+    while at + 61 <= len(records):
+        base, length = struct.unpack_from(">qi", records, at)
+        (delta,) = struct.unpack_from(">i", records, at + 23)
+        at += 12 + length
+        offset = base + delta
+    assert at == len(records)
+    return offset

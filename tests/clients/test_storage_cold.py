@@ -1,0 +1,85 @@
+"""Old records are no longer in memory: who fetches them waits for the disk, and nobody else does, since none of the
+threads that serve connections reads from it."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.batches import last_offset
+from harness.broker import Millrace
+from harness.confluent import Confluent
+from harness.records import Record
+from harness.wire import RawConnection
+
+pytestmark = [pytest.mark.fault, pytest.mark.millrace]
+
+BYTES = 48 << 20
+VALUE_BYTES = 200_000
+SEGMENT_BYTES = 16 << 20
+
+
+@pytest.fixture
+def broker(tmp_path):
+    broker = Millrace(tmp_path / "broker", {"log.segment.bytes": SEGMENT_BYTES})
+    broker.stop_seconds_max = 60
+    try:
+        yield broker.start()
+        broker.end()
+    finally:
+        broker.close()
+
+
+def read_by_thread(broker) -> dict[str, int]:
+    """Bytes that each thread has had fetched from the disk, by its name."""
+    read = {}
+    for task in Path(f"/proc/{broker.process.pid}/task").iterdir():
+        counts = dict(line.split(": ") for line in (task / "io").read_text().splitlines())
+        name = (task / "comm").read_text().strip()
+        read[name] = read.get(name, 0) + int(counts["read_bytes"])
+    return read
+
+
+def forget(broker) -> bool:
+    """Takes the records out of memory; false where they are in memory for good."""
+    gone = True
+    for log in (broker.folder / "data").glob("orders-0/*.log"):
+        descriptor = os.open(log, os.O_RDWR)
+        os.fsync(descriptor)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        try:
+            os.preadv(descriptor, [bytearray(1)], 0, os.RWF_NOWAIT)
+            gone = False
+        except BlockingIOError:
+            pass
+        os.close(descriptor)
+    return gone
+
+
+def read_all(broker, count: int) -> int:
+    read = offset = 0
+    with RawConnection(broker.address) as connection:
+        while offset < count:
+            records = connection.fetch_batches("orders", 0, offset)
+            read += len(records)
+            offset = last_offset(records) + 1
+    return read
+
+
+def test_no_thread_that_serves_connections_reads_from_the_disk(broker):
+    client = Confluent(broker.address)
+    client.create_topic("orders", 1)
+    client.produce("orders", [Record(b"key", os.urandom(VALUE_BYTES))])
+    with RawConnection(broker.address) as connection:
+        batch = connection.fetch_batches("orders", 0)
+        count = BYTES // len(batch)
+        for _ in range(count - 1):
+            assert connection.produce("orders", 0, batch, 3) == 0
+    on_disk = forget(broker)
+    before = read_by_thread(broker)
+    assert read_all(broker, count) == count * len(batch)
+    after = read_by_thread(broker)
+    grown = {name: read - before.get(name, 0) for name, read in after.items()}
+    assert {name: read for name, read in grown.items() if read and "worker" not in name} == {}
+    if on_disk:
+        assert sum(grown.values()) > BYTES * 0.9
