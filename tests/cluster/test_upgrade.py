@@ -2,7 +2,8 @@
 cluster's level stays outside. packaging/doc/upgrades.md has the policy.
 
 The other version is the same tree, its broker built as another one (tests/plugins), or what the variable
-MILLRACE_PREVIOUS names: a folder with the bin/ and lib/ of an earlier build."""
+MILLRACE_PREVIOUS names: a folder with the bin/ and lib/ of an earlier build, in `tests/run upgrade` those of the packages of an
+earlier commit."""
 
 import os
 import subprocess

@@ -1,5 +1,7 @@
-"""Fixtures: the packages that packaging/build left in build/packages, and machines to install them on."""
+"""Fixtures: the packages that packaging/build left in build/packages, or in the folder that the variable
+MILLRACE_PACKAGES names, and machines to install them on."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ TREE = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def packages() -> Path:
-    folder = TREE / "build" / "packages"
+    folder = Path(os.environ.get("MILLRACE_PACKAGES", TREE / "build" / "packages"))
     assert list(folder.glob("*.deb")), "there are no packages: packaging/build"
     return folder
 

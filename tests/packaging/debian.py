@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,8 +14,8 @@ START_SECONDS_MAX = 60
 COMMAND_SECONDS_MAX = 180
 STOP_SECONDS_MAX = 60
 
-# Beside what a Debian needs to boot: clients, and a compiler for plugins.
-INCLUDED = ("systemd-sysv", "dbus", "kcat", "curl", "g++")
+# Beside what a Debian needs to boot: clients, a compiler for plugins, and what somebody at a terminal has.
+INCLUDED = ("systemd-sysv", "dbus", "kcat", "curl", "g++", "bash-completion", "tmux")
 INSIDE = {
     "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
     "LANG": "C.UTF-8",
@@ -101,6 +102,13 @@ class Machine:
         said = f"{done.stderr}{done.stdout}"
         assert done.returncode == code, f"{command}: exit code {done.returncode}\n{said}"
         return said
+
+    def until(self, command: str) -> str:
+        """The same, once the command succeeds."""
+        deadline = time.monotonic() + COMMAND_SECONDS_MAX
+        while (done := self._enter(command)).returncode != 0:
+            assert time.monotonic() < deadline, f"{command}: not within time\n{done.stderr}{done.stdout}"
+        return f"{done.stderr}{done.stdout}"
 
     def beside(self, script: Path, *arguments: str) -> subprocess.Popen[str]:
         """A script of ours with our Python, in its network."""

@@ -3,14 +3,8 @@
 import re
 from pathlib import Path
 
-import pytest
-from test_packages import package, run, unpacked
-
 PRODUCE = "kcat -b 127.0.0.1:9092 -t orders -P -X acks=all"
 CONSUME = "timeout 60 kcat -b 127.0.0.1:9092 -t orders -C -e -q -o beginning"
-
-EXAMPLES = ("bank", "contains", "word_count")
-
 
 def start_with_a_message(machine) -> None:
     machine.install("millrace")
@@ -21,6 +15,11 @@ def start_with_a_message(machine) -> None:
 
 def pid(machine) -> str:
     return machine.run("systemctl show --property=MainPID --value millrace").strip()
+
+
+def processes(machine) -> str:
+    """Of brokers."""
+    return machine.run("find /proc -maxdepth 2 -name exe -lname '*/millraced*' 2>/dev/null; true")
 
 
 def traces(machine) -> list[str]:
@@ -56,12 +55,31 @@ def test_it_is_installed_not_started_and_serves_once_it_is(machine):
     machine.run(f"echo hello | {PRODUCE}")
     assert machine.run(CONSUME) == "hello\n"
     assert machine.run("stat -c %U /proc/$(systemctl show -P MainPID millrace)").strip() == "millrace"
+    folders = "/var/lib/millrace /var/lib/millrace/data"
+    assert set(machine.run(f"stat -c '%U:%G %a' {folders}").splitlines()) == {"millrace:millrace 750"}
+
+
+def test_somebody_at_a_terminal_completes_words_and_sees_a_table(machine):
+    start_with_a_message(machine)
+    tmux = "tmux -u -f /dev/null -S /tmp/tmux"
+
+    def type_and_see(keys: str, line: str) -> None:
+        machine.run(f"{tmux} send-keys -t window {keys}")
+        machine.until(f"{tmux} capture-pane -p -t window | grep -xE '{line} *'")
+
+    machine.run(f"{tmux} new-session -d -s window -x 80 -y 50 'PS1=: exec bash --login'")
+    type_and_see("\"PS1=':'\" Enter", ":")
+    type_and_see("'millrace topic desc' Tab", ":millrace topic describe")
+    # Names of topics come from the broker.
+    type_and_see("'ord' Tab", ":millrace topic describe orders")
+    type_and_see("Enter", "topic orders, id .*")
+    type_and_see("'complete -p millrace' Enter", "complete -F _millrace millrace")
 
 
 def test_removed_it_keeps_data_and_configuration(machine):
     start_with_a_message(machine)
     machine.run("apt-get -qq remove millrace")
-    assert machine.run("find /proc -maxdepth 2 -name exe -lname '*/millraced*' 2>/dev/null; true") == ""
+    assert processes(machine) == ""
     machine.run("test -e /etc/millrace/millrace.toml -a ! -e /usr/bin/millraced")
     machine.install("millrace")
     machine.run("systemctl start millrace")
@@ -155,64 +173,3 @@ def test_an_upgrade_renews_a_configuration_that_nobody_edited(machine):
     assert "later version" in machine.run("cat /etc/millrace/millrace.toml")
     # It was not running, and still is not.
     assert machine.run("systemctl is-active millrace", code=3).strip() == "inactive"
-
-
-def test_the_plugin_for_zookeeper_comes_and_goes(machine):
-    machine.install("millrace")
-    assert "zookeeper" not in machine.run("millrace plugin list")
-    machine.install("millrace-plugin-zookeeper")
-    assert "zookeeper" in machine.run("millrace plugin list")
-    machine.run("apt-get -qq remove millrace-plugin-zookeeper")
-    assert "zookeeper" not in machine.run("millrace plugin list")
-
-
-@pytest.fixture(scope="session")
-def tally(packages, tmp_path_factory) -> Path:
-    """The package of a plugin as `millrace plugin new` makes it, by what the packages have."""
-    folder = tmp_path_factory.mktemp("plugin")
-    for name in ("millrace", "millrace-sdk"):
-        unpacked(package(packages, name), folder / "installed")
-    prefix = folder / "installed" / "usr"
-    project = folder / "clicks"
-    run(prefix / "bin" / "millrace", "plugin", "new", "clicks", "--kind", "operators", "--into", project)
-    run(
-        "cmake", "-S", project, "-B", folder / "build", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_COMPILER=g++",
-        f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON",
-    )  # fmt: skip
-    run("cmake", "--build", folder / "build", "--target", "package")
-    (made,) = (folder / "build").glob("millrace-plugin-clicks_*.deb")
-    return made
-
-
-def test_a_plugin_of_ones_own_comes_is_used_and_goes(machine, tally):
-    """Its package, a file in conf.d, a reload; and back."""
-    machine.install("millrace")
-    machine.run("systemctl start millrace && millrace topic create visits && millrace topic create counts")
-    before = pid(machine)
-    machine.install(machine.put(tally, "/tmp"))
-    assert "clicks" in machine.run("millrace plugin list")
-    machine.run(
-        "printf '[stream.counted]\\nsources = [\"visits\"]\\nsink = \"counts\"\\n[[stream.counted.steps]]\\n"
-        "operator = \"clicks\"\\nevery_ms = 1\\n' > /etc/millrace/conf.d/counted.toml"
-    )
-    machine.run("systemctl reload millrace")
-    machine.run(
-        f"for key in a a b; do echo $key:x | {PRODUCE.replace('orders', 'visits')} -K:; done; "
-        "timeout 60 kcat -b 127.0.0.1:9092 -t counts -C -c 1 -o beginning -f '%k %s\\n' | grep -q '^a '"
-    )
-    machine.run("rm /etc/millrace/conf.d/counted.toml && systemctl reload millrace")
-    assert "counted" not in machine.run("millrace stream list")
-    machine.run("apt-get -qq remove millrace-plugin-clicks")
-    assert "clicks" not in machine.run("millrace plugin list")
-    assert pid(machine) == before
-
-
-def test_the_sdk_builds_the_examples_with_the_compiler_of_debian(machine):
-    machine.install("millrace", "millrace-sdk")
-    assert machine.run("g++ -dumpversion").strip() == "12"
-    for name in EXAMPLES:
-        machine.run(
-            f"g++ -std=c++23 -O2 -shared -fPIC -fvisibility=hidden -o /tmp/{name}.so "
-            f"/usr/share/millrace/examples/{name}.cc -lmillrace_sdk"
-        )
-        assert "fits this kernel" in machine.run(f"millrace plugin check /tmp/{name}.so")
