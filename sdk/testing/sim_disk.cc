@@ -117,6 +117,7 @@ struct SimInode {
   }
   // Falls back to what the medium holds, here and below.
   void crash(SimRandom& random);
+  void write_some_sectors(const FileChange& done, SimRandom& random);
   std::uint64_t bytes() const {
     auto sum = static_cast<std::uint64_t>(content.size());
     for (const auto& [name, entry] : entries) sum += entry->bytes();
@@ -130,9 +131,33 @@ struct SimInode {
   }
 };
 
+// What of one write reaches the medium when its file's pages are written in any order: each of its
+// sectors, or not.
+void SimInode::write_some_sectors(const FileChange& done, SimRandom& random) {
+  const auto end = done.position + done.bytes->size();
+  for (auto at = done.position; at < end;) {
+    const auto sector_end = std::min(end, (at / sector_bytes + 1) * sector_bytes);
+    if (random.one_in(2)) {
+      const auto part = done.bytes->substr(at - done.position, sector_end - at);
+      FileChange{at, part}.apply_to(durable_content);
+    }
+    at = sector_end;
+  }
+  // Its size may reach the medium before its bytes do: there are zeros then.
+  durable_content.resize(std::max<std::size_t>(durable_content.size(), end));
+}
+
 void SimInode::crash(SimRandom& random) {
   const auto survivors = random.below(unsynced.size() + 1);
-  for (std::size_t i = 0; i < survivors; ++i) unsynced[i].apply_to(durable_content);
+  // The system writes in whatever order: later bytes may be there, and earlier ones not.
+  const bool reordered = random.one_in(4);
+  for (std::size_t i = 0; i < survivors; ++i) {
+    if (reordered && unsynced[i].bytes) {
+      write_some_sectors(unsynced[i], random);
+    } else {
+      unsynced[i].apply_to(durable_content);
+    }
+  }
   if (survivors < unsynced.size() && unsynced[survivors].bytes) {
     auto torn = std::move(unsynced[survivors]);
     const auto whole = torn.bytes->size();

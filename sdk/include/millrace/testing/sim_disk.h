@@ -1,6 +1,7 @@
 // A disk in memory that forgets, at a crash, what was not synced: a prefix of the unsynced writes
-// of each file survives, the last of them torn; and of each folder a prefix of the creations,
-// renames and removals since its last sync_folder. Which prefix, the seed decides.
+// of each file survives, the last of them torn, or any sectors of that prefix, with what was there
+// before, or zeros, between them; and of each folder a prefix of the creations, renames and
+// removals since its last sync_folder. Which, the seed decides.
 #pragma once
 
 #include <cstdint>
