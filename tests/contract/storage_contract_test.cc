@@ -5,6 +5,7 @@
 #include <millrace/testing/fake_host.h>
 #include <millrace/testing/sim_environment.h>
 #include <millrace/testing/storage_contract.h>
+#include <millrace/testing/storage_match.h>
 
 namespace millrace::testing {
 namespace {

@@ -99,5 +99,36 @@ TEST_F(OpenFilesTest, AppendsGoOnWhereTheFileWasClosed) {
   EXPECT_TRUE(subject_.run(log_->flush({17})));
 }
 
+// In the order in which a start opens them, and after a crash, which leaves segments to be checked.
+TEST_F(OpenFilesTest, ManyPartitionsAreOpenWithFewFiles) {
+  subject_.close(log_);
+  for (const bool crashed : {false, true}) {
+    std::vector<std::unique_ptr<PartitionLog>> logs;
+    for (int partition = 0; partition < 300; ++partition) {
+      auto opened = subject_.open({}, {"many", partition});
+      ASSERT_TRUE(opened) << to_string(opened.error());
+      auto& log = *logs.emplace_back(std::move(opened->log));
+      for (int segment = 0; segment < 3; ++segment) {
+        append_batch(log, 1);
+        ASSERT_TRUE(log.roll());
+      }
+      ASSERT_TRUE(subject_.run(log.flush(log.bounds().end)));
+      // Flushes in the background have theirs, for a moment.
+      subject_.run_until([&] { return subject_.disk().files_open() <= files_max + others; });
+      append_batch(log, 1);
+    }
+    if (crashed) {
+      for (auto& log : logs) subject_.close(log);
+      break;
+    }
+    subject_.node().crash();
+    for (auto& log : logs) (void)subject_.run(log->close());
+    logs.clear();
+    subject_.node().restart();
+    subject_.restart();
+    subject_.lock();
+  }
+}
+
 }  // namespace
 }  // namespace millrace::filelog
