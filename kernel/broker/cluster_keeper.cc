@@ -270,13 +270,15 @@ Task<ClusterUpdated> ClusterKeeper::take(ClusterUpdate update) {
 Task<> ClusterKeeper::until(std::function<bool(const ClusterState&)> known, Duration limit) {
   const auto wait = [](ClusterKeeper& self,
                        std::function<bool(const ClusterState&)> holds) -> Task<> {
-    while (true) {
+    MR_CO_TRY(const auto pass, self.running_.enter());
+    while (!self.running_.closed()) {
       {
         MR_CO_TRY(const auto held, co_await self.turn());
         if (holds(self.state_)) co_return {};
       }
-      MR_CO_CHECK(co_await self.changed_.wait());
+      if (!self.running_.closed()) MR_CO_CHECK(co_await self.changed_.wait());
     }
+    co_return Error{Errc::closed, "the broker stops"};
   };
   auto waiting = with_deadline(wait(*this, std::move(known)), limit);
   co_return co_await std::move(waiting);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <future>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <thread>
 
@@ -219,8 +220,12 @@ std::string reload(const Running& running, int& next) {
   return status_of(outcome);
 }
 
+// What a run leaves for its caller to destroy: once no thread of the environment runs any more, for
+// on any of them something may still wait for what it has.
+using LeftEngine = std::unique_ptr<Engine>;
+
 Exit serve(Plan plan, const ConfigSource& source, RealEnvironment& environment, StderrLog& sink,
-           Metrics& metrics, const Signals& signals) {
+           Metrics& metrics, const Signals& signals, LeftEngine& left) {
   const Log log(sink, "broker");
   Shard& control = environment.control();
   for (const auto& warning : warnings_of(plan)) log.warning(warning);
@@ -228,7 +233,9 @@ Exit serve(Plan plan, const ConfigSource& source, RealEnvironment& environment, 
     log.info("the configuration has no transport http: no /metrics, /healthz and /admin");
   }
   const auto data = std::filesystem::absolute(plan.broker.data).string();
-  Engine engine(std::move(plan), {environment, sink, metrics, trial_by_this_program()}, &sink);
+  const HostServices services{environment, sink, metrics, trial_by_this_program()};
+  left = std::make_unique<Engine>(std::move(plan), services, &sink);
+  auto& engine = *left;
   ServiceManager manager(ServiceManager::variables(), ::getpid(), log);
   ServiceReports reports(manager, environment, log);
 
@@ -266,10 +273,11 @@ Exit serve(Plan plan, const ConfigSource& source, RealEnvironment& environment, 
 }
 
 // What needs code of the plugins to be found out.
-Exit check(Plan plan, RealEnvironment& environment, StderrLog& sink, Metrics& metrics) {
+Exit check(Plan plan, RealEnvironment& environment, StderrLog& sink, Metrics& metrics,
+           LeftEngine& left) {
   const auto warnings = warnings_of(plan);
-  Engine engine(std::move(plan), {environment, sink, metrics});
-  const auto wrong = block_on(environment.control(), [&engine] { return engine.check(); });
+  left = std::make_unique<Engine>(std::move(plan), HostServices{environment, sink, metrics});
+  const auto wrong = block_on(environment.control(), [&left] { return left->check(); });
   if (!wrong) {
     std::cerr << "millraced: " << to_string(wrong.error()) << '\n';
     return Exit::internal;
@@ -316,12 +324,19 @@ Exit run(int argc, char** argv, const Signals& signals) {
     std::cerr << "millraced: " << to_string(environment.error()) << '\n';
     return Exit::internal;
   }
-  const auto exit = arguments.check ? check(*std::move(plan), **environment, sink, metrics)
+  LeftEngine engine;
+  const auto exit = arguments.check ? check(*std::move(plan), **environment, sink, metrics, engine)
                                     : serve(*std::move(plan), arguments.config, **environment, sink,
-                                            metrics, signals);
+                                            metrics, signals, engine);
   (*environment)->stop();
   // An operator that never came back is still in there.
   if ((*environment)->threads_lent() > 0) end_at_once(sink, exit);
+  engine.reset();
+  if (const auto tasks = (*environment)->forget_woken(); tasks > 0) {
+    const Log log(sink, "broker");
+    log.error("something still waited at the end, for what is gone now; it is left as it is",
+              {{"tasks", tasks}});
+  }
   return exit;
 }
 

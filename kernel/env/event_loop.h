@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <millrace/observe.h>
@@ -60,6 +61,8 @@ class EventLoop final : public Shard {
   bool finish_ready();
   /// Cancels all timers and waits for descriptors.  [the loop's thread]
   void cancel_waits() noexcept;
+  /// Forgets coroutines that were woken and have not run since; how many.  [the loop's thread]
+  std::size_t forget_woken() noexcept { return std::exchange(ready_, {}).size(); }
 
   /// Watches a descriptor for events of epoll, as long as they last; no events: not any more.
   Result<> watch(int descriptor, std::uint32_t events, LoopWatch& watch);

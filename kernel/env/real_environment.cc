@@ -98,6 +98,13 @@ void RealEnvironment::stop() {
   parts_->run_what_is_left();
 }
 
+std::size_t RealEnvironment::forget_woken() noexcept {
+  MR_ASSERT(parts_->stopped);
+  std::size_t forgotten = 0;
+  for (auto& loop : parts_->loops) forgotten += loop->forget_woken();
+  return forgotten;
+}
+
 Clock& RealEnvironment::clock() noexcept { return parts_->clock; }
 Random& RealEnvironment::random() noexcept { return parts_->random; }
 Network& RealEnvironment::network() noexcept { return parts_->network; }

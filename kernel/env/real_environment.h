@@ -1,6 +1,7 @@
 // The outside as it is: threads with their loops, sockets, files, the system's clock and chance.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,6 +33,10 @@ class RealEnvironment final : public Environment {
   /// then runs in the caller's thread: posted jobs, and coroutines, whose waits for timers and
   /// sockets are cancelled. So nothing of a shard ends in a foreign thread. Idempotent.
   void stop();
+  /// After stop(): forgets the coroutines that have been woken since, by what the caller has
+  /// destroyed, for they would find nothing of it any more. How many: each is a mistake of whoever
+  /// let it wait for something beyond the end of that.
+  std::size_t forget_woken() noexcept;
 
   Clock& clock() noexcept override;
   Random& random() noexcept override;

@@ -184,4 +184,6 @@ void SimWorld::cut(const SimEnvironment& a, const SimEnvironment& b) {
   wire_->cut(a.host(), b.host());
 }
 
+void SimWorld::run_outside(const std::function<void()>& job) { scheduler_->run_outside(job); }
+
 }  // namespace millrace::testing

@@ -85,6 +85,14 @@ bool SimScheduler::run_job() {
   return true;
 }
 
+void SimScheduler::run_outside(const std::function<void()>& job) {
+  MR_ASSERT(running_ == nullptr);
+  running_ = &outside_;
+  job();
+  running_ = nullptr;
+  waited_ = {};
+}
+
 bool SimScheduler::drop_timers() {
   const auto dropped = std::exchange(timers_, {});
   const bool late = !late_.empty();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -57,6 +58,8 @@ class SimScheduler {
   /// Runs what is due, then one job of a lane that chance chooses; when there is none, moves time
   /// to the next timer, not beyond `until`. False when nothing is left before `until`.
   bool step(MonoTime until);
+  /// Runs `job` as a thread that serves no lane: it may post to them and no more.
+  void run_outside(const std::function<void()>& job);
   /// Drops every timer and ends every wait; true when there was one.
   bool drop_timers();
 
@@ -71,6 +74,7 @@ class SimScheduler {
   SimTrace trace_;
   std::vector<SimLane*> lanes_;
   SimLane* running_ = nullptr;
+  SimLane outside_{.name = "outside", .jobs = {}, .busy_until = {}};
   std::map<TimerKey, Job> timers_;
   std::map<TimerKey, std::pair<SimLane*, Job>> late_;  // posted by jobs that have waited
   std::uint64_t timers_made_ = 0;

@@ -273,6 +273,19 @@ def test_a_reader_of_stderr_that_stalls_holds_nobody_up(tmp_path):
         os.close(never_read)
 
 
+def test_a_plugins_task_that_still_waits_at_the_end_is_told_and_does_no_harm(tmp_path):
+    """It waited for what the broker tore down, which woke it in a thread that was not its own."""
+    broken = PREFIX / "tests" / "plugins" / "broken"
+    settings = {"plugins.path": f'["{broken}"]', "transport.waiting.plugin": "waiting"}
+    one = Millrace(tmp_path / "broker", settings=settings)
+    try:
+        one.start()
+        assert one.stop()[0] == 0, one.log_tail()
+    finally:
+        one.close()
+    assert "something still waited at the end" in one.log_text()
+
+
 def test_sighup_changes_log_levels(tmp_path):
     config = tmp_path / "millrace.toml"
     config.write_text("")

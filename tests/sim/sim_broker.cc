@@ -45,7 +45,8 @@ Result<> SimBroker::start() {
 Result<> SimBroker::stop() {
   if (!engine_) return Error{Errc::closed, "the broker does not run"};
   auto stopped = world_.run(node_.control(), [this] { return engine_->stop(stop_grace); });
-  engine_.reset();
+  // As millraced does: by a thread that is none of the shards'.
+  world_.run_outside([this] { engine_.reset(); });
   coordination_.reset();
   return stopped;
 }

@@ -147,7 +147,7 @@ class Broker(ABC):
     def log_text(self) -> str:
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
-    def log_tail(self, lines: int = 20) -> str:
+    def log_tail(self, lines: int = 40) -> str:
         return "\n".join(line[:300] for line in self.log_text().splitlines()[-lines:])
 
     def wait_for_log_line(self, *parts: str, timeout: float = LOG_LINE_SECONDS_MAX) -> str:
@@ -203,6 +203,10 @@ class Millrace(Broker):
 
     def _count_ready(self) -> int:
         return self.log_text().count("broker: ready")
+
+    def end(self) -> None:
+        super().end()
+        assert "something still waited at the end" not in self.log_text(), self.log_tail()
 
     def http_address(self) -> str:
         """Where the started broker serves HTTP: a port that the system chose."""

@@ -21,8 +21,11 @@ SLOWDOWN = int(os.environ.get("MILLRACE_SLOWDOWN", 1))
 SESSION_MS = 2000 * SLOWDOWN
 """Long enough for a busy machine, short enough to wait for in a test."""
 HEAL_SECONDS_MAX = 60 * SLOWDOWN
-FOUND = re.compile(r"(ERROR|WARNING): \w+Sanitizer|runtime error: |assertion failed", re.IGNORECASE)
-"""What is in the log of a broker that a sanitizer, or an assertion of its own, has caught."""
+FOUND = re.compile(
+    r"(ERROR|WARNING): \w+Sanitizer|runtime error: |assertion failed|something still waited at the end",
+    re.IGNORECASE,
+)
+"""What is in the log of a broker that a sanitizer, or a check of its own, has caught."""
 
 
 class ClusterBroker(Millrace):

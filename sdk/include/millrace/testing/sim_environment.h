@@ -126,6 +126,10 @@ class SimWorld {
   /// Resets every connection between the two.
   void cut(const SimEnvironment& a, const SimEnvironment& b);
 
+  /// Runs `job` now, as a thread that is no shard's, such as main: what it destroys may not wake
+  /// anybody, or the process ends.
+  void run_outside(const std::function<void()>& job);
+
  private:
   std::unique_ptr<SimScheduler> scheduler_;
   std::unique_ptr<SimWire> wire_;

@@ -66,7 +66,8 @@ void BrokerTest::stop() {
   sessions_.clear();
   const auto closed = world_.run(node_.control(), [this] { return broker_->close(); });
   EXPECT_TRUE(closed) << to_string(closed.error());
-  broker_.reset();
+  // By a thread that is none of the shards': nobody may wait for what it has.
+  world_.run_outside([this] { broker_.reset(); });
   storage_.reset();
   coordination_.reset();
 }

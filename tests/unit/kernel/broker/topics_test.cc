@@ -1,3 +1,5 @@
+#include <array>
+
 #include "broker_fixture.h"
 
 namespace millrace::kernel {
@@ -102,6 +104,39 @@ TEST_F(TopicsTest, AChangeThatMeetsTheEndOfTheBrokerIsDoneOrRefused) {
       return topic.topic.name == answers.back()->at(0).name;
     });
     EXPECT_EQ(known, created);
+  }
+}
+
+// Whoever has asked may be gone by then: nothing waits for his answer, and nothing of it may be
+// left when the broker goes, however far it had come.
+TEST_F(TopicsTest, CreatedOnDemandForNobodyWhileTheBrokerEnds) {
+  constexpr std::size_t steps_max = 90;
+  for (std::size_t most = 1; most < steps_max; most += 3) {
+    std::array<CancelScope, 2> scopes;
+    std::size_t begun = 0;
+    const auto ask = [&](std::size_t shard, std::vector<TopicName> names) -> Task<> {
+      MetadataRequest request{.topics = std::move(names), .auto_create = true};
+      ++begun;
+      static_cast<void>(co_await broker_->metadata(session(shard), std::move(request)));
+      co_return {};
+    };
+    const auto name = "demand" + std::to_string(most);
+    for (const std::size_t at : {0, 1, 2, 3, 4}) {
+      const auto shard = at % 2;
+      std::vector<TopicName> names{{at < 2 ? name + "a" : name, {}}};
+      auto& home = *node_.shards()[shard];
+      home.post([&, shard, names = std::move(names)] {
+        spawn(home, ask(shard, names), "ask", &scopes[shard]);
+      });
+    }
+    std::size_t steps = 0;
+    world_.run_until([&] { return begun == 5 && ++steps > most; }, seconds(1));
+    ASSERT_EQ(begun, 5);
+    for (const std::size_t shard : {0, 1}) {
+      auto& home = *node_.shards()[shard];
+      home.post([&scopes, shard] { scopes[shard].cancel(); });
+    }
+    restart();
   }
 }
 

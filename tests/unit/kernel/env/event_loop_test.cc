@@ -236,6 +236,35 @@ TEST_F(EventLoopTest, StopCancelsWhatStillWaits) {
   environment().stop();
 }
 
+// A coroutine that its test destroys.
+struct Bare {
+  struct promise_type {
+    Bare get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept {}
+  };
+  std::coroutine_handle<promise_type> handle;
+};
+
+Bare note(bool& ran) {
+  ran = true;
+  co_return;
+}
+
+TEST_F(EventLoopTest, WhatIsWokenAfterStopCanBeForgotten) {
+  bool ran = false;
+  const auto waiter = note(ran);
+  environment().stop();
+  shard().resume_soon(waiter.handle);
+  EXPECT_EQ(environment().forget_woken(), 1);
+  EXPECT_EQ(environment().forget_woken(), 0);
+  environment_.reset();
+  EXPECT_FALSE(ran);
+  waiter.handle.destroy();
+}
+
 TEST_F(EventLoopTest, AfterStopWorkersRunInTheCallersThread) {
   environment().stop();
   bool ran = false;
