@@ -6,7 +6,8 @@
 namespace millrace::kernel {
 
 /// While there is one, a signal that means a bug (an assertion, a bad access) lets the lines of the
-/// log be written, for at most half a second, before it does what it did before. One at a time.
+/// log be written, for at most half a second, and tells where in which thread it came, before it
+/// does what it did before. One at a time.
 /// [main thread]
 class LogBeforeFatalSignals {
  public:

@@ -1,5 +1,7 @@
 #include <millrace/result.h>
 
+#include <pthread.h>
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -32,7 +34,9 @@ std::string to_string(const Error& error) {
 }
 
 void detail::assertion_failed(const char* condition, const char* file, int line) noexcept {
-  std::fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, condition);
+  char thread[16] = "";
+  pthread_getname_np(pthread_self(), thread, sizeof thread);
+  std::fprintf(stderr, "%s:%d: assertion failed: %s (thread %s)\n", file, line, condition, thread);
   std::abort();
 }
 

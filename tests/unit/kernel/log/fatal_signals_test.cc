@@ -1,11 +1,15 @@
 #include "kernel/log/fatal_signals.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
+#include <thread>
 
 #include <gtest/gtest.h>
+
+#include <millrace/result.h>
 
 namespace millrace::kernel {
 namespace {
@@ -20,6 +24,19 @@ TEST(LogBeforeFatalSignalsDeathTest, EveryLineIsWrittenBeforeTheProcessAborts) {
         std::abort();
       },
       "the last line");
+}
+
+TEST(LogBeforeFatalSignalsDeathTest, TellsTheThreadAndItsCalls) {
+  EXPECT_DEATH(
+      {
+        StderrLog log({.others = LogLevel::info, .of = {}}, "text");
+        const LogBeforeFatalSignals log_first(log);
+        std::thread([] {
+          pthread_setname_np(pthread_self(), "mr-guilty");
+          MR_ASSERT(!"a bug");
+        }).join();
+      },
+      "a bug.*\\(thread mr-guilty\\)\nin thread mr-guilty:\n.*log_test");
 }
 
 TEST(LogBeforeFatalSignalsDeathTest, WhatAWatchdogSendsEndsTheProcessToo) {
