@@ -42,13 +42,13 @@ std::string bounded(std::string_view text) {
 
 void complain(std::string_view what) {
   const bool colours = terminal_of(STDERR_FILENO).colours;
-  std::cerr << (colours ? red("millrace:") : "millrace:") << ' ' << what << '\n';
+  std::cerr << (colours ? red("millrace:") : "millrace:") << ' ' << printable(what) << '\n';
 }
 
 int tell(const Result<>& done) {
-  if (done) return 0;
-  // Else it has ended because of what it prints into, which is told below.
-  if (check_output()) complain(bounded(done.error().detail));
+  // Where it has ended because of what it prints into, that is told below.
+  if (done || !check_output()) return 0;
+  complain(bounded(done.error().detail));
   return exit_code_of(done.error());
 }
 
@@ -75,7 +75,7 @@ int run_tool(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     const bool asked_for = error.get_exit_code() == 0;  // --help and --version
     if (!asked_for) {
-      std::cerr << usage_error(app, error);
+      std::cerr << printable(usage_error(app, error));
       return usage_is_wrong;
     }
     std::ostringstream text;
@@ -95,12 +95,11 @@ int run_and_tell(int argc, char** argv) {
   StandardOutput output(STDOUT_FILENO);
   const int code = run_tool(argc, argv);
   std::cout.flush();
-  if (output.failure() == 0) return code;
-  // Whoever reads a pipe has what it wanted of it.
-  if (output.failure() == EPIPE) return 0;
+  // Whoever reads a pipe has what it wanted of it; what has failed all the same was told.
+  if (output.failure() == 0 || output.failure() == EPIPE) return code;
   complain(std::string("stdout: ") + std::strerror(output.failure()) +
            ": what was printed is not complete");
-  return output_failed;
+  return code == 0 ? output_failed : code;
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 
 #include <millrace/utf8.h>
 
+#include "kernel/cli/standard_output.h"
+
 namespace millrace::kernel::cli {
 
 namespace {
@@ -56,7 +58,14 @@ void Table::add(std::vector<Cell> row) {
   rows_.push_back(std::move(row));
 }
 
-void Table::print() const { std::cout << text(terminal_of(STDOUT_FILENO)); }
+void Table::print() const {
+  const auto lines = text(terminal_of(STDOUT_FILENO));
+  if (auto* output = standard_output()) {
+    output->add(lines);
+  } else {
+    std::cout << lines;
+  }
+}
 
 std::string Table::text(const Terminal& terminal) const {
   auto widths = this->widths();

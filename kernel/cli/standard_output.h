@@ -6,6 +6,7 @@
 #include <optional>
 #include <streambuf>
 #include <string>
+#include <string_view>
 
 #include <millrace/result.h>
 
@@ -15,7 +16,8 @@ namespace millrace::kernel::cli {
 /// what is printed. Writing to it fails as to a closed one.  [start-up]
 void hold_standard_descriptors();
 
-/// What std::cout writes into: whole lines of stdout; on a terminal each at once.
+/// What std::cout writes into: whole lines of stdout; on a terminal each at once, and as
+/// printable() has it: what messages and names hold is no command for it.
 /// One thread writes at a time.
 class StandardOutput final : public std::streambuf {
  public:
@@ -27,6 +29,8 @@ class StandardOutput final : public std::streambuf {
 
   /// errno of the first write that failed; what came later is dropped. 0: all is well.
   int failure() const noexcept { return failure_; }
+  /// Text of ours, whose tones a terminal gets; of what std::cout is given it gets none.
+  void add(std::string_view text);
   /// Waits for a write that is under way, for a moment: whoever ends the process then cuts no line.
   /// [any thread]
   void settle();

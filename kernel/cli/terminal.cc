@@ -48,8 +48,57 @@ class Utf8Locale {
   locale_t before_ = nullptr;
 };
 
-std::string between(const char* begin, std::string_view text) {
-  return std::string(begin).append(text).append("\x1b[0m");
+constexpr std::string_view bold_begins = "\x1b[1m";
+constexpr std::string_view red_begins = "\x1b[31m";
+constexpr std::string_view yellow_begins = "\x1b[33m";
+constexpr std::string_view tone_ends = "\x1b[0m";
+
+std::string between(std::string_view begin, std::string_view text) {
+  return std::string(begin).append(text).append(tone_ends);
+}
+
+// How much of the front stays as it is: what ends a line, tabs, and our own tones.
+std::size_t layout_bytes(std::string_view text, bool with_tones) {
+  if (text.front() == '\n' || text.front() == '\t') return 1;
+  if (text.starts_with("\r\n")) return 2;
+  if (!with_tones) return 0;
+  for (const auto tone : {bold_begins, red_begins, yellow_begins, tone_ends}) {
+    if (text.starts_with(tone)) return tone.size();
+  }
+  return 0;
+}
+
+std::string escaped(std::string_view bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text.append("\\x").append({digits[byte >> 4U], digits[byte & 0xfU]});
+  }
+  return text;
+}
+
+std::string printable_text(std::string_view text, bool with_tones) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    auto bytes = layout_bytes(text, with_tones);
+    bool stays = bytes > 0;
+    if (!stays) {
+      const auto next = first_code_point(text);
+      const bool control = next.point < 0x20 || (next.point >= 0x7f && next.point < 0xa0);
+      stays = next.is_valid() && !control;
+      bytes = next.bytes;
+    }
+    const auto front = text.substr(0, bytes);
+    text.remove_prefix(bytes);
+    if (stays) {
+      shown.append(front);
+    } else {
+      shown.append(escaped(front));
+    }
+  }
+  return shown;
 }
 
 }  // namespace
@@ -147,8 +196,11 @@ std::string fitted_help(std::string_view text, std::size_t columns) {
   return fitted;
 }
 
-std::string bold(std::string_view text) { return between("\x1b[1m", text); }
-std::string red(std::string_view text) { return between("\x1b[31m", text); }
-std::string yellow(std::string_view text) { return between("\x1b[33m", text); }
+std::string printable(std::string_view text) { return printable_text(text, false); }
+std::string printable_with_tones(std::string_view text) { return printable_text(text, true); }
+
+std::string bold(std::string_view text) { return between(bold_begins, text); }
+std::string red(std::string_view text) { return between(red_begins, text); }
+std::string yellow(std::string_view text) { return between(yellow_begins, text); }
 
 }  // namespace millrace::kernel::cli

@@ -39,6 +39,12 @@ std::vector<std::string> wrapped(std::string_view line, std::size_t columns);
 /// stay as they are: they are copied.
 std::string fitted_help(std::string_view text, std::size_t columns);
 
+/// Text of somebody else as a terminal may be given it: what that would take for a command, and
+/// bytes that are no UTF-8, are shown as \xHH. Ends of lines and tabs stay.
+std::string printable(std::string_view text);
+/// The same of our own text: what bold() and its like make stays too.
+std::string printable_with_tones(std::string_view text);
+
 /// As a terminal is told it.
 std::string bold(std::string_view text);
 std::string red(std::string_view text);

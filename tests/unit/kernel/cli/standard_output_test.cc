@@ -64,6 +64,31 @@ TEST_F(StandardOutputTest, AReaderThatIsGoneIsKnown) {
   EXPECT_EQ(check_output().error().code, Errc::cancelled);
 }
 
+TEST_F(StandardOutputTest, ATerminalIsGivenNoCommandsOfOthers) {
+  const int ours = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  ASSERT_GE(ours, 0);
+  ASSERT_EQ(::unlockpt(ours), 0);
+  char name[64];
+  ASSERT_EQ(::ptsname_r(ours, name, sizeof(name)), 0);
+  const int theirs = ::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  ASSERT_GE(theirs, 0);
+  std::string seen(100, '\0');
+  {
+    StandardOutput output(theirs);
+    output.add("\x1b[31mours\x1b[0m ");
+    std::cout << "\x1b[31mred \x1b]0;title\x07" << '\n';
+    const auto bytes = ::read(ours, seen.data(), seen.size());
+    seen.resize(bytes < 0 ? 0 : static_cast<std::size_t>(bytes));
+  }
+  EXPECT_EQ(seen, "\x1b[31mours\x1b[0m \\x1b[31mred \\x1b]0;title\\x07\r\n");
+  ::close(ours);
+  ::close(theirs);
+
+  const StandardOutput output(pipe_[1]);
+  std::cout << "\x1b]0;title\x07\n" << std::flush;
+  EXPECT_EQ(written(), "\x1b]0;title\x07\n") << "a pipe has the bytes";
+}
+
 TEST_F(StandardOutputTest, ADiskThatIsFullIsKnown) {
   const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
   ASSERT_GE(full, 0);

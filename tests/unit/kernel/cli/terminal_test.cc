@@ -46,6 +46,21 @@ TEST(TerminalTest, WideLettersTakeTwoColumns) {
   EXPECT_EQ(display_width(""), 0U);
 }
 
+TEST(TerminalTest, WhatOthersHaveWrittenIsNoCommandForATerminal) {
+  EXPECT_EQ(printable("a\tb\nc\r\n"), "a\tb\nc\r\n");
+  EXPECT_EQ(printable("\x1b[2J\x07 over\rwritten"), "\\x1b[2J\\x07 over\\x0dwritten");
+  EXPECT_EQ(printable(std::string_view("\0\x7f", 2)), "\\x00\\x7f");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "\\xc2\\x9b31m")
+      << "U+009B is what ESC [ is";
+  EXPECT_EQ(printable("\xff\xfe \xf0\x9f\x98\x80 \xc3\xa4"),
+            "\\xff\\xfe \xf0\x9f\x98\x80 \xc3\xa4");
+  EXPECT_EQ(printable(red("b")), "\\x1b[31mb\\x1b[0m");
+  const auto ours = bold("A") + red("b") + yellow("c");
+  EXPECT_EQ(printable_with_tones(ours + "\x1b[2J"), ours + "\\x1b[2J");
+}
+
 TEST(TerminalTest, LinesAreCutAtSpaces) {
   EXPECT_THAT(wrapped("one two three", 7), ElementsAre("one two", "three"));
   EXPECT_THAT(wrapped("one two three", 100), ElementsAre("one two three"));
