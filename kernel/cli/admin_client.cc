@@ -22,11 +22,14 @@ constexpr std::size_t answer_bytes_max = 64UL << 20;
 
 Error malformed(const std::string& address) {
   return {Errc::corrupt,
-          shown(address) + " does not answer as the admin API does: is it transport http?"};
+          shown(address) +
+              " does not answer as the admin API does: is it transport http? Another one is named "
+              "with --admin HOST:PORT"};
 }
 
 // A stream's operator may take its time to be replaced.
-constexpr Duration answer_within = std::chrono::seconds(60);
+constexpr Duration change_within = std::chrono::seconds(60);
+constexpr Duration answer_within = std::chrono::seconds(10);
 
 constexpr std::string_view head_end = "\r\n\r\n";
 
@@ -62,12 +65,14 @@ Task<std::string> exchange(Network& network, Address where, std::string request)
   co_return co_await receive_all(*stream);
 }
 
-Error no_answer(const std::string& address, const Error& why) {
+Error no_answer(const std::string& address, const Error& why, Duration limit, Duration took) {
   const bool late = why.code == Errc::timed_out;
-  return {why.code,
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
+  // Whatever it is, nobody answers there.
+  return {why.code == Errc::not_found || why.code == Errc::corrupt ? Errc::io : why.code,
           concat("no admin API of a broker at ", shown(address), ": ",
-                 late ? concat("no answer for ", answer_within / std::chrono::seconds(1), " s")
-                      : why.detail,
+                 late ? concat("no answer for ", limit / std::chrono::seconds(1), " s")
+                      : concat(why.detail, ", after ", ms, " ms"),
                  "; does the broker run with transport http, and does that listen there? "
                  "Another one is named with --admin HOST:PORT")};
 }
@@ -143,10 +148,12 @@ Task<boost::json::object> ask_admin(Network& network, std::string address, std::
                  "\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
   if (!body.empty()) request += "Content-Type: application/json\r\n";
   request += "\r\n" + body;
-  auto asking =
-      with_deadline(exchange(network, *std::move(where), std::move(request)), answer_within);
+  auto& shard = co_await this_shard();
+  const auto began = shard.now();
+  const auto limit = method == "GET" ? answer_within : change_within;
+  auto asking = with_deadline(exchange(network, *std::move(where), std::move(request)), limit);
   const auto answered = co_await std::move(asking);
-  if (!answered) co_return no_answer(address, answered.error());
+  if (!answered) co_return no_answer(address, answered.error(), limit, shard.now() - began);
   const auto& answer = *answered;
 
   constexpr std::string_view protocol = "HTTP/1.1 ";

@@ -17,6 +17,7 @@
 #include "kernel/cli/cluster_view.h"
 #include "kernel/cli/output.h"
 #include "kernel/cli/usage.h"
+#include "kernel/config/text.h"
 
 namespace millrace::kernel::cli {
 
@@ -31,6 +32,12 @@ constexpr int looks_until_stuck = 4;
 constexpr auto set = static_cast<std::int8_t>(ConfigOperation::set);
 constexpr auto append = static_cast<std::int8_t>(ConfigOperation::append);
 constexpr auto subtract = static_cast<std::int8_t>(ConfigOperation::subtract);
+
+// Apache Kafka's brokers have no balancer.
+const char* balance_text(const ClusterView& view) {
+  if (view.moves_max.empty()) return "none";
+  return view.balancing ? "on" : "paused";
+}
 
 const char* state_text(const BrokerShare& share) {
   if (!share.lives) return share.drained ? "down, drained" : "down";
@@ -119,13 +126,12 @@ Task<> status(Environment& environment, const Context& context) {
                             {"partitions", health.partitions},
                             {"under_replicated", health.under_replicated},
                             {"offline", health.offline},
-                            {"balance", view.balancing ? "on" : "paused"},
+                            {"balance", balance_text(view)},
                             {"moving", objects_of(view, moving)},
                             {"left", left}});
     co_return {};
   }
-  std::cout << "cluster " << view.state.cluster_id << ", balance "
-            << (view.balancing ? "on" : "paused") << "\n\n";
+  std::cout << "cluster " << view.state.cluster_id << ", balance " << balance_text(view) << "\n\n";
   Table table({"BROKER", "ADDRESS", "RACK", "STATE", "REPLICAS", "LEADERS", "COMING", "GOING", ""});
   for (const auto& [id, share] : shares) {
     const auto address = view.addresses.find(id);
@@ -189,13 +195,18 @@ Task<> balance(Environment& environment, const Context& context, BalanceArgument
     for (const auto& [broker, replicas] : plan.stuck) {
       stuck.emplace_back(json::object{{"broker", broker}, {"replicas", replicas}});
     }
-    print_json(json::object{{"balance", view.balancing ? "on" : "paused"},
+    print_json(json::object{{"balance", balance_text(view)},
                             {"moving", objects_of(view, moving)},
                             {"left", std::move(left)},
                             {"stuck", std::move(stuck)}});
     co_return {};
   }
-  std::cout << "balance " << (view.balancing ? "on" : "paused") << ": " << moving.size()
+  if (view.moves_max.empty()) {
+    std::cout << "balance none: the brokers of this cluster move nothing by themselves\n";
+    print_moves(view, moving);
+    co_return {};
+  }
+  std::cout << "balance " << balance_text(view) << ": " << moving.size()
             << " partitions move (at most " << view.moves_max << " at a time), " << copying(plan)
             << " are left to move, " << plan.moves.size() - copying(plan)
             << " to be led by another broker\n";
@@ -299,6 +310,11 @@ Task<> drain(Environment& environment, const Context& context, DrainArguments ar
   if (!shares.contains(arguments.id) && !view.drained.contains(arguments.id)) {
     co_return unknown_broker(arguments.id, shares);
   }
+  if (view.moves_max.empty()) {
+    co_return Error{Errc::unsupported,
+                    "the brokers of this cluster move nothing by themselves: only Millrace's are "
+                    "drained so; Kafka's kafka-reassign-partitions empties one"};
+  }
   MR_CO_CHECK(co_await set_drained(*cluster, arguments));
   std::optional<std::size_t> told;
   int failures = 0;
@@ -337,7 +353,11 @@ Task<> drain(Environment& environment, const Context& context, DrainArguments ar
     }
     if (why) {
       const bool stays = stuck == 0 || stuck_looks >= looks_until_stuck;
-      if (arguments.wait && stays) co_return *std::move(why);
+      if (arguments.wait && stays) {
+        why->detail += concat("; millrace cluster drain ", arguments.id,
+                              " --cancel lets the broker keep what it has");
+        co_return *std::move(why);
+      }
       if (!arguments.wait) std::cerr << "millrace: " << why->detail << '\n';
     }
     if (!arguments.wait) co_return {};
@@ -383,7 +403,15 @@ void add_drain_verb(CLI::App& cluster, Context& context, Action& action) {
   add_examples(*verb, {"millrace cluster drain 3 --wait", "millrace cluster drain 3 --cancel"});
   verb->callback([&context, &action, wanted] {
     action = [&context, wanted] {
-      return run([&](Environment& environment) { return drain(environment, context, *wanted); });
+      const auto last_words = [wanted]() -> std::string {
+        if (!wanted->wait || wanted->cancel) return {};
+        return concat(
+            "millrace: nobody waits any more, but what was begun goes on; millrace "
+            "cluster drain ",
+            wanted->id, " --cancel takes it back\n");
+      };
+      return run([&](Environment& environment) { return drain(environment, context, *wanted); },
+                 last_words);
     };
   });
 }

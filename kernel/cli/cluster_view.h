@@ -30,8 +30,9 @@ struct BrokerShare {
 struct ClusterView {
   ClusterState state;
   std::map<std::int32_t, Address> addresses;
-  bool balancing = true;       ///< not paused
-  std::string moves_max = "";  ///< partitions at a time
+  bool balancing = true;  ///< not paused
+  std::string moves_max =
+      "";  ///< partitions at a time; empty: brokers that move nothing themselves
   std::set<std::int32_t> drained;
 
   std::map<std::int32_t, BrokerShare> shares() const;

@@ -29,7 +29,7 @@ constexpr Duration coordinator_pause = std::chrono::milliseconds(200);
 
 bool is_starting(ErrorCode code) {
   return code == ErrorCode::coordinator_not_available ||
-         code == ErrorCode::coordinator_load_in_progress;
+         code == ErrorCode::coordinator_load_in_progress || code == ErrorCode::not_coordinator;
 }
 
 std::string named(const std::string& group) { return "group " + in_quotes(group); }
@@ -88,10 +88,19 @@ Task<std::int32_t> GroupClient::coordinator_id(std::string group) {
 }
 
 Task<kafka::Client*> GroupClient::coordinator(std::string group) {
-  MR_CO_TRY(const auto id, co_await coordinator_id(std::move(group)));
-  std::vector<std::string> no_topics;
-  MR_CO_TRY(const auto known, co_await cluster_->metadata(std::move(no_topics)));
-  co_return co_await cluster_->broker(id);
+  for (int attempt = 1;; ++attempt) {
+    MR_CO_TRY(const auto id, co_await coordinator_id(group));
+    std::vector<std::string> no_topics;
+    MR_CO_TRY(const auto known, co_await cluster_->metadata(std::move(no_topics)));
+    MR_CO_TRY(auto* at, co_await cluster_->broker(id));
+    // Who has become it a moment ago may not know it yet, or be reading what is committed.
+    kafka::DescribeGroupsRequest request;
+    request.groups.push_back(group);
+    MR_CO_TRY(const auto answer, co_await at->call(std::move(request)));
+    const auto code = answer.groups.empty() ? std::int16_t{0} : answer.groups.front().error_code;
+    if (!is_starting(ErrorCode{code}) || attempt == coordinator_attempts) co_return at;
+    MR_CO_CHECK(co_await sleep(coordinator_pause));
+  }
 }
 
 Task<std::vector<GroupLine>> GroupClient::list() {

@@ -1,7 +1,6 @@
 #include "kernel/cli/plugin_list.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -10,8 +9,6 @@
 #include <string_view>
 
 #include <boost/json.hpp>
-
-#include <millrace/shard.h>
 
 #include "kernel/cli/admin_client.h"
 #include "kernel/config/text.h"
@@ -24,8 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 namespace json = boost::json;
-
-constexpr Duration answer_max = std::chrono::seconds(5);
 
 struct Listed {
   std::string kind;
@@ -167,8 +162,7 @@ void print_table(const std::vector<Listed>& all, bool asked) {
 }
 
 Task<> ask_for_plugins(Network& network, std::string admin, json::object& answer) {
-  auto asking =
-      with_deadline(ask_admin(network, std::move(admin), "GET", "/admin/plugins"), answer_max);
+  auto asking = ask_admin(network, std::move(admin), "GET", "/admin/plugins");
   MR_CO_TRY(answer, co_await std::move(asking));
   co_return {};
 }

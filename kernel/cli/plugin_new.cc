@@ -1,12 +1,17 @@
 #include "kernel/cli/plugin_new.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <utility>
 #include <vector>
 
+#include "kernel/cli/interrupt.h"
 #include "kernel/config/text.h"
 #include "kernel/host/plugin_files.h"
 
@@ -90,6 +95,44 @@ Result<> copy_file(const fs::path& from, const fs::path& to,
   return {};
 }
 
+fs::path without_slash_at_end(const fs::path& path) {
+  return path.has_filename() ? path : path.parent_path();
+}
+
+/// A folder that goes again unless it gets its name.
+class MadeFolder {
+ public:
+  static Result<MadeFolder> beside(const fs::path& path) {
+    auto name = (path.parent_path() / ".millrace-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) {
+      return io_error(path, {errno, std::generic_category()});
+    }
+    return MadeFolder(name);
+  }
+  MadeFolder(MadeFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  MadeFolder& operator=(MadeFolder&&) = delete;
+  ~MadeFolder() {
+    std::error_code none;
+    if (!path_.empty()) fs::remove_all(path_, none);
+  }
+
+  const fs::path& path() const noexcept { return path_; }
+  Result<> move_to(const fs::path& into) {
+    // As any folder that somebody makes, not one for the user alone.
+    const auto mask = ::umask(0);
+    ::umask(mask);
+    if (::chmod(path_.c_str(), 0777 & ~mask) != 0 || ::rename(path_.c_str(), into.c_str()) != 0) {
+      return io_error(into, {errno, std::generic_category()});
+    }
+    path_.clear();
+    return {};
+  }
+
+ private:
+  explicit MadeFolder(fs::path path) : path_(std::move(path)) {}
+  fs::path path_;
+};
+
 }  // namespace
 
 std::string installed_prefix() {
@@ -98,7 +141,9 @@ std::string installed_prefix() {
   return program.parent_path().parent_path().string();
 }
 
-Result<std::string> make_plugin_folder(const NewPlugin& wanted) {
+namespace {
+
+Result<std::string> make_folder(const NewPlugin& wanted, const Interrupt& interrupt) {
   MR_CHECK(check_name(wanted.name));
   const fs::path templates =
       wanted.templates.empty() ? installed_templates() : fs::path(wanted.templates);
@@ -119,19 +164,32 @@ Result<std::string> make_plugin_folder(const NewPlugin& wanted) {
   const std::vector<std::pair<std::string, std::string>> renamed{
       {old_name, wanted.name}, {class_name_of(old_name), class_name_of(wanted.name)}};
 
-  const fs::path into = wanted.into.empty() ? fs::path(wanted.name) : fs::path(wanted.into);
+  const auto given = wanted.into.empty() ? wanted.name : wanted.into;
+  const auto into = without_slash_at_end(given);
   std::error_code failed;
-  if (!fs::create_directory(into, failed)) {
-    if (failed) return io_error(into, failed);
+  if (fs::exists(fs::symlink_status(into, failed))) {
     return Error{Errc::conflict, concat(into.string(), " is there already; choose another name")};
   }
+  // Under its name there is all of it, or nothing.
+  MR_TRY(auto made, MadeFolder::beside(into));
   for (const auto& entry : fs::directory_iterator(from, failed)) {
     auto name = entry.path().filename().string();
     replace_all(name, old_name, wanted.name);
-    MR_CHECK(copy_file(entry.path(), into / name, renamed));
+    MR_CHECK(copy_file(entry.path(), made.path() / name, renamed));
+    if (interrupt.asked()) return Error{Errc::cancelled, "interrupted; nothing is left of it"};
   }
   if (failed) return io_error(from, failed);
-  return into.string();
+  MR_CHECK(made.move_to(into));
+  return given;
+}
+
+}  // namespace
+
+Result<std::string> make_plugin_folder(const NewPlugin& wanted) {
+  const Interrupt interrupt;
+  auto made = make_folder(wanted, interrupt);
+  interrupt.finish();
+  return made;
 }
 
 }  // namespace millrace::kernel::cli

@@ -10,11 +10,13 @@
 #include <millrace/kafka/create_topics.h>
 #include <millrace/kafka/delete_records.h>
 #include <millrace/kafka/delete_topics.h>
+#include <millrace/kafka/list_offsets.h>
 
 #include "kernel/cli/cluster_client.h"
 #include "kernel/cli/context.h"
 #include "kernel/cli/output.h"
 #include "kernel/cli/usage.h"
+#include "kernel/config/text.h"
 
 namespace millrace::kernel::cli {
 
@@ -220,12 +222,38 @@ Task<kafka::DeleteRecordsResponse> trim_partition(ClusterClient& cluster, Partit
   co_return std::move(answer);
 }
 
+// What it would take away is gone for good: nothing goes where not all can.
+Task<> check_ends(ClusterClient& cluster, std::string topic, std::vector<PartitionInfo> partitions,
+                  std::int64_t before) {
+  constexpr std::int64_t latest = -1;
+  for (const auto& partition : partitions) {
+    MR_CO_TRY(auto* leader, co_await cluster.leader_of(partition));
+    kafka::ListOffsetsRequest request;
+    request.replica_id = -1;
+    auto& asked = request.topics.emplace_back(topic).partitions.emplace_back();
+    asked.partition_index = partition.partition;
+    asked.timestamp = latest;
+    MR_CO_TRY(const auto answer, co_await leader->call(std::move(request)));
+    const bool answered = answer.topics.size() == 1 && answer.topics[0].partitions.size() == 1;
+    // Who does not tell refuses what is too far by himself.
+    if (!answered || answer.topics[0].partitions[0].error_code != 0) continue;
+    const auto end = answer.topics[0].partitions[0].offset;
+    if (before <= end) continue;
+    co_return Error{
+        Errc::invalid_argument,
+        concat("--before ", before, ": ", to_string(TopicPartition{topic, partition.partition}),
+               " ends at offset ", end, "; nothing was removed. end removes all")};
+  }
+  co_return {};
+}
+
 Task<> trim(Environment& environment, const Context& context, TrimArguments arguments) {
   MR_CO_TRY(const auto before, parse_before(arguments.before));
   MR_CO_TRY(auto cluster,
             co_await ClusterClient::connect(environment.network(), context.bootstrap));
   MR_CO_TRY(const auto topic, co_await cluster->topic(arguments.name));
   MR_CO_TRY(const auto partitions, chosen(topic, arguments.partitions));
+  MR_CO_CHECK(co_await check_ends(*cluster, arguments.name, partitions, before));
   json::array trimmed;
   Table table({"PARTITION", "FIRST OFFSET"});
   for (const auto& partition : partitions) {
@@ -288,7 +316,7 @@ Task<> remove(Environment& environment, const Context& context, DeleteArguments 
 void add_alter_verb(CLI::App& topic, Context& context, Action& action) {
   auto* verb = topic.add_subcommand("alter", "give a topic more partitions");
   const auto wanted = std::make_shared<AlterArguments>();
-  verb->add_option("NAME", wanted->name)->required();
+  verb->add_option("NAME", wanted->name)->required()->check(topic_name);
   verb->add_option("--partitions", wanted->partitions, "how many it shall have")
       ->required()
       ->check(whole_number<std::int32_t>(1));
@@ -316,7 +344,7 @@ void add_delete_verb(CLI::App& topic, Context& context, Action& action) {
 void add_trim_verb(CLI::App& topic, Context& context, Action& action) {
   auto* verb = topic.add_subcommand("trim", "remove a topic's oldest messages");
   const auto wanted = std::make_shared<TrimArguments>();
-  verb->add_option("NAME", wanted->name)->required();
+  verb->add_option("NAME", wanted->name)->required()->check(topic_name);
   verb->add_option("--before", wanted->before, "the first offset to keep, or end: all go")
       ->type_name("OFFSET|end")
       ->required();
@@ -372,7 +400,7 @@ void add_topic_verb(CLI::App& app, Context& context, Action& action) {
   const auto add_named = [&](const char* name, const char* help, auto task) {
     auto* named = verb->add_subcommand(name, help);
     const auto topic = std::make_shared<std::string>();
-    named->add_option("NAME", *topic)->required();
+    named->add_option("NAME", *topic)->required()->check(topic_name);
     add_examples(*named, {std::string("millrace topic ") + name + " orders"});
     named->callback([&context, &action, topic, task] {
       action = [&context, topic, task] {

@@ -133,6 +133,59 @@ def test_progress_is_shown_on_a_terminal_alone(broker, tool):
     assert quiet.errors == "sent 100 records\n"
 
 
+def test_nothing_that_others_wrote_is_a_command_for_a_terminal(broker, tool, terminals):
+    tool.text("topic", "create", "terminal-escapes", "--partitions", 1)
+    hostile = "\x1b[31mred \x1b]0;title\x07 \u009b2J"
+    tool.text("produce", "terminal-escapes", stdin=hostile + "\n")
+    window = terminals.millrace(100, "-b", broker.address, "consume", "terminal-escapes")
+    lines, code = window.ended()
+    assert code == 0 and r"\x1b[31mred \x1b]0;title\x07 \xc2\x9b2J" in lines
+    # A pipe has the bytes.
+    assert tool.text("consume", "terminal-escapes") == hostile + "\n"
+    for words in (
+        ("config", "explain", hostile),
+        ("plugin", "check", hostile),
+        ("plugin", "new", hostile, "--kind", "operators"),
+        ("log", "verify", hostile),
+        ("config", "get", "--topic", hostile),
+        ("stream", "--admin", broker.http_address(), "describe", hostile),
+    ):
+        refused = run("-b", broker.address, *words) if words[0] != "stream" else run(*words)
+        assert refused.code != 0 and r"\x1b[31mred" in refused.errors, words
+        assert not {"\x1b", "\x07", "\u009b"} & set(refused.errors), words
+
+
+def test_ctrl_c_leaves_no_half_made_plugin(tmp_path):
+    template = tmp_path / "templates" / "operators"
+    template.mkdir(parents=True)
+    (template / "sample_test.cc").write_text("sample\n")
+    os.mkfifo(template / "sample.cc")
+    made = tmp_path / "made"
+    made.mkdir()
+    words = (TOOL, "plugin", "new", "mine", "--kind", "operators", "--templates", template.parent)
+    for interrupted in (True, False):
+        making = subprocess.Popen(words, cwd=made, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        # Opened once the tool reads it.
+        with open(template / "sample.cc", "w") as writer:
+            assert not (made / "mine").exists(), "it is there as a whole, or not at all"
+            if interrupted:
+                making.send_signal(signal.SIGINT)
+            writer.write("sample\n")
+        assert making.wait(SECONDS_MAX) == (-signal.SIGINT if interrupted else 0)
+        making.communicate()
+        assert [one.name for one in made.iterdir()] == ([] if interrupted else ["mine"])
+    assert {one.name for one in (made / "mine").iterdir()} == {"mine.cc", "mine_test.cc"}
+    assert (made / "mine").stat().st_mode & 0o077 == 0o077 & ~_umask()
+    again = run("plugin", "new", "mine", "--into", made / "mine", "--kind", "operators", "--templates", template.parent)
+    assert again.code == 1 and "is there already" in again.errors
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
 def to(output: str, *words: object) -> subprocess.CompletedProcess:
     """With stdout where a shell puts it."""
     return subprocess.run(
@@ -149,6 +202,19 @@ def test_what_cannot_be_printed_is_told(broker, output, said):
         done = to(output, "-b", broker.address, *words)
         assert done.returncode == 74
         assert "millrace: stdout: " in done.stderr and said in done.stderr
+
+
+def test_a_closed_pipe_hides_no_failure(tmp_path):
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text('[broker]\ndatta = "x"\n')
+    reading, writing = os.pipe()
+    os.close(reading)
+    checking = subprocess.run(
+        [TOOL, "config", "check", wrong], stdout=writing, stderr=subprocess.PIPE, text=True, timeout=SECONDS_MAX
+    )
+    os.close(writing)
+    assert checking.returncode == run("config", "check", wrong).code != 0
+    assert "1 mistake" in checking.stderr
 
 
 def test_a_reader_that_has_enough_ends_consume_quietly(broker, tool):
@@ -190,6 +256,28 @@ def test_a_closed_port_is_told_with_what_to_try():
     admin = run("stream", "--admin", address, "list")
     assert admin.code == 69
     assert f"no admin API of a broker at {address}" in admin.errors and "--admin HOST:PORT" in admin.errors
+
+
+def test_one_that_is_no_broker_is_told_as_such():
+    """As somebody who names the port of another program."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        for words in (("-b", address, "topic", "list"), ("stream", "--admin", address, "list")):
+            asking = subprocess.Popen([TOOL, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            connection, _ = other.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n" + b"no Kafka here, and no JSON" * 20)
+            output, errors = asking.communicate(timeout=SECONDS_MAX)
+            assert output == "" and address in errors
+            if words[0] == "-b":
+                assert asking.returncode == 69
+                assert "is that the Kafka port of a broker" in errors and "--bootstrap HOST:PORT" in errors
+            else:
+                assert asking.returncode == 65
+                assert "is it transport http?" in errors and "--admin HOST:PORT" in errors
+    unknown = run("stream", "--admin", "no-such-host.invalid:9644", "list")
+    assert unknown.code == 69 and "no-such-host.invalid" in unknown.errors and " ms; " in unknown.errors
 
 
 def test_the_next_of_several_brokers_is_asked(broker):

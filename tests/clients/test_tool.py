@@ -89,6 +89,16 @@ def test_messages_are_cut_and_printed_as_they_are_wanted(tool, tmp_path):
     )
 
 
+def test_where_not_all_can_be_trimmed_nothing_is(broker, tool):
+    tool.text("topic", "create", "tool-trim", "--partitions", 2)
+    tool.text("produce", "tool-trim", "--partition", 0, stdin="a\nb\nc\n")
+    refused = run("-b", broker.address, "topic", "trim", "tool-trim", "--before", 2)
+    assert refused.code == 64 and "tool-trim-1 ends at offset 0; nothing was removed" in refused.errors
+    assert tool.text("consume", "tool-trim") == "a\nb\nc\n"
+    tool.text("topic", "trim", "tool-trim", "--before", 2, "--partition", 0)
+    assert tool.text("consume", "tool-trim") == "c\n"
+
+
 @pytest.mark.millrace
 def test_what_is_the_clusters_own_is_not_deleted_by_a_slip(own_broker):
     tool = Tool(own_broker.address)
@@ -193,6 +203,8 @@ def test_a_broker_that_ends_meanwhile_is_said_so(own_broker):
         (["topic", "create", "orders😀"], 64, "it has '😀'; allowed are"),
         (["topic", "create", "x", "--config", "retention.ms=soon"], 64, "retention.ms"),
         (["topic", "create", "x", "--config", "novalue"], 64, "expected KEY=VALUE"),
+        (["topic", "describe", ""], 64, '"" is no topic\'s name'),
+        (["topic", "trim", "a b", "--before", "end"], 64, "it has ' '; allowed are"),
         (["topic", "create", "x", "--partitions", 0], 64, "an integer from 1 to 2147483647"),
         (["topic", "create", "x", "--replication-factor", 40_000], 64, "from 1 to 32767"),
         (["consume", "no-such"], 1, "UNKNOWN_TOPIC_OR_PARTITION"),
