@@ -87,6 +87,18 @@ def test_names_of_groups_come_quoted(shell, broker, group):
     assert words == ["millrace", "-b", broker.address, "group", "describe", group]
 
 
+def test_nothing_of_a_name_is_run(request, shell, broker, topic, tmp_path):
+    """Any client may give a group a name."""
+    begins = "zz" + request.node.callspec.params["shell"]
+    name = f"{begins}$(touch {tmp_path}/a)`touch {tmp_path}/b`; touch {tmp_path}/c #*'\"\\~ $HOME"
+    with RawConnection(broker.address) as connection:
+        offsets_when_loaded(connection, name, topic, [0])
+        assert ask(connection, commit(name, topic, {0: 0})) == {0: NONE}
+    words = shell.complete(f"millrace -b {broker.address} group describe {begins}")
+    assert words[-1] == name
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_line_stays_as_it_is_where_nothing_fits(shell):
     words = ["millrace", "-b", "127.0.0.1:1", "topic", "describe", "completed-by"]
     assert shell.complete(" ".join(words)) == words

@@ -144,6 +144,30 @@ def test_a_torn_tail_is_found_and_cut(stored):
     assert stored.broker.stop()[0] == 0
 
 
+def test_what_is_only_called_as_a_segment_costs_nothing(stored):
+    """No broker serves a partition with such a file, a folder, or a checkpoint that is none."""
+    (stored.folder / f"{30:020}.log").touch()
+    (stored.folder / f"{RECORDS:020}.snapshot").unlink(missing_ok=True)
+    (stored.folder / f"{RECORDS:020}.snapshot").mkdir()
+    (stored.data / "recovery-point-offset-checkpoint").write_text("garbage")
+    report = next(
+        json.loads(line)
+        for line in run("-o", "json", "log", "verify", stored.data).output.splitlines()
+        if '"orders-0"' in line
+    )
+    assert report["state"] == "beside"
+    planned = run("-o", "json", "log", "repair", stored.data)
+    first = json.loads(planned.output.splitlines()[0])
+    assert (first["partition"], len(first["steps"])) == ("", 1)
+    for line in planned.output.splitlines():
+        assert differences(shapes()["log repair"], json.loads(line)) == []
+    assert (stored.folder / f"{30:020}.log").exists(), "shown, not done"
+    assert run("log", "repair", stored.data, "--execute").code == 0
+    assert stored.orders()["state"] == "ok"
+    stored.broker.start()
+    assert stored.read() == list(range(RECORDS))
+
+
 def test_damage_in_the_middle_costs_its_batch_alone(stored):
     lost = stored.batches()[1]
     log = Path(lost["file"])

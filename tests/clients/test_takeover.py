@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from harness.broker import ApacheKafka, ApacheKafka39, Broker, Millrace
+from harness.tool import Tool, run
 
 PARTITIONS = 3
 RECORDS = 500
@@ -191,10 +192,41 @@ def test_there_and_back_again(tmp_path, kafka_kind):
         millrace.close()
 
 
-def test_another_broker_id_is_refused(tmp_path):
+def our_tool_works(broker: Broker) -> None:
+    """Kafka's protocol is what its verbs speak: the same test of each runs with `--broker kafka`; this is one round."""
+    tool = Tool(broker.address)
+    tool.text("topic", "create", "tool", "--partitions", 2, "--config", "retention.ms=60000")
+    send = ("-b", broker.address, "produce", "tool", "--key-separator", "=", "--header", "h=1")
+    # A node that starts gives out no producer ids for a moment.
+    wait_for(lambda: run(*send, stdin="a=1\nb=2\n").code == 0, "a producer id")
+    assert sorted(tool.text("consume", "tool", "--keys", "--headers").splitlines()) == ["h=1\ta\t1", "h=1\tb\t2"]
+    # Nor is there a coordinator of groups, until somebody asks for one.
+    tool.text("group", "reset", "tool", "--to-earliest", "--topic", "tool", "--execute")
+    (group,) = tool.json_lines("group", "describe", "tool")
+    assert sum(one["lag"] for one in group["partitions"]) == 2
+    assert "tool" in tool.text("group", "list")
+    tool.text("group", "delete", "tool", "--execute")
+    tool.text("config", "set", "--topic", "tool", "retention.ms=70000")
+    assert "70000" in tool.text("config", "get", "--topic", "tool")
+    tool.text("topic", "alter", "tool", "--partitions", 3)
+    refused = run("-b", broker.address, "topic", "trim", "tool", "--before", 99)
+    assert refused.code == 64 and "tool-0 ends at offset" in refused.errors
+    tool.text("topic", "trim", "tool", "--before", "end")
+    assert tool.text("consume", "tool") == ""
+    (status,) = tool.json_lines("cluster", "status")
+    assert status["balance"] == "none" and [one["id"] for one in status["brokers"]] == [1]
+    assert "move nothing by themselves" in tool.text("cluster", "balance")
+    drained = run("-b", broker.address, "cluster", "drain", 1)
+    assert drained.code == 1 and "only Millrace's are drained so" in drained.errors
+    assert [one["broker"] for one in tool.json_lines("log", "dirs")[0]["log_dirs"]] == [1]
+    tool.text("topic", "delete", "tool")
+
+
+def test_our_tool_works_with_kafka_whose_broker_id_stays(tmp_path):
     kafka = ApacheKafka(tmp_path)
     try:
         kafka.start()
+        our_tool_works(kafka)
         kafka.stop()
     finally:
         kafka.close()
