@@ -15,6 +15,7 @@ namespace {
 // A stop ends in time, however much there is to bring to disk: in the page cache it is safe but
 // from a power cut, as it was before.
 constexpr Duration flush_time_max = std::chrono::milliseconds(1500);
+constexpr Duration flush_time_each = std::chrono::milliseconds(1);
 
 // Retention and snapshots of one shard's partitions.  [that shard]
 Task<> maintain_loop(ShardState& state, Duration interval, Log log) {
@@ -47,12 +48,19 @@ Task<> end_sessions(FetchSessionCache& sessions) {
   co_return {};
 }
 
+// All at once: many wait for the disk, and one sync does for many.
 Task<> close_shard(ShardState& state, MonoTime deadline, Log log) {
   std::size_t late = 0;
-  for (const auto& partition : state.all()) {
-    const auto left = std::max(deadline - state.shard().now(), Duration::zero());
-    auto closing = with_deadline(partition->close(), left);
-    const auto closed = co_await std::move(closing);
+  const auto partitions = state.all();
+  const auto left = std::max(deadline - state.shard().now(), Duration::zero());
+  std::vector<Pending<>> closing;
+  closing.reserve(partitions.size());
+  for (const auto& partition : partitions) {
+    closing.push_back(start(state.shard(), with_deadline(partition->close(), left)));
+  }
+  for (std::size_t at = 0; at < partitions.size(); ++at) {
+    const auto& partition = partitions[at];
+    const auto closed = co_await closing[at];
     if (!closed && closed.error().code == Errc::timed_out) {
       ++late;
     } else if (!closed) {
@@ -181,9 +189,10 @@ Task<> KernelBroker::close() {
   }
   std::vector<Pending<>> closing;
   for (const auto& state : partitions_.shards()) {
-    auto make = [&state = *state, deadline = control().now() + flush_time_max, log = parts_.log] {
-      return close_shard(state, deadline, log);
-    };
+    auto make = [&state = *state,
+                 deadline =
+                     control().now() + flush_time_max + flush_time_each * partitions_.count(),
+                 log = parts_.log] { return close_shard(state, deadline, log); };
     closing.push_back(start(control(), run_on(state->shard(), std::move(make))));
   }
   for (auto& closed : closing) keep(co_await closed);

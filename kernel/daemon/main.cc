@@ -61,6 +61,10 @@ Exit exit_of(const Engine& engine, const Error& error) {
   }
 }
 
+// Two may wait for the disk on behalf of who reads old records; the others open batches and bring
+// records to disk meanwhile.
+constexpr unsigned workers_count = 4;
+
 unsigned shards_of(const BrokerSettings& settings) {
   if (settings.shards > 0) return settings.shards;
   // The other half of the cores is for workers, the system's network and what else runs there.
@@ -317,9 +321,10 @@ Exit run(int argc, char** argv, const Signals& signals) {
   raise_open_files_limit(Log(sink, "environment"));
   MetricsRegistry metrics;
   metrics.gauge("millrace_build_info", "This build", {{"version", MILLRACE_VERSION}}).set(1);
-  auto environment = RealEnvironment::start(
-      {.shards = shards_of(plan->broker), .workers = 2, .send_buffer_bytes = send_buffer_of(*plan)},
-      Log(sink, "environment"), metrics);
+  auto environment = RealEnvironment::start({.shards = shards_of(plan->broker),
+                                             .workers = workers_count,
+                                             .send_buffer_bytes = send_buffer_of(*plan)},
+                                            Log(sink, "environment"), metrics);
   if (!environment) {
     std::cerr << "millraced: " << to_string(environment.error()) << '\n';
     return Exit::internal;
