@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "kernel/broker/config_sources.h"
 #include "kernel/broker/session.h"
 #include "kernel/cluster/topics.h"
 #include "kernel/cluster/znodes.h"
@@ -103,6 +104,8 @@ KernelBroker::KernelBroker(BrokerParts parts, BrokerConfig config)
       declared_topics_(parts_, config_, cluster_,
                        [this](NewTopic topic) { return create_declared(std::move(topic)); }),
       checkpoints_(parts_, partitions_),
+      cleaner_(parts_, partitions_,
+               [this] { return ConfigSources(config_, cluster_.state()).merged(); }),
       admin_(parts_, config_, partitions_, topics_, cluster_.controller(), checkpoints_),
       configs_(*this, parts_, config_, cluster_),
       producer_ids_(parts_.coordination, config_.id) {
@@ -154,6 +157,7 @@ Task<> KernelBroker::announce(std::vector<Endpoint> endpoints) {
   }
   checkpoints_.start(std::chrono::milliseconds(
       config_.number_of("replica.high.watermark.checkpoint.interval.ms", 5000)));
+  cleaner_.start();
   co_return {};
 }
 
@@ -168,6 +172,7 @@ Task<> KernelBroker::close() {
   keep(co_await admin_.close());
   keep(co_await configs_.close());
   keep(co_await running_.close());
+  keep(co_await cleaner_.close());
   keep(co_await cluster_.close());
   keep(co_await replicas_.close());
   auto checkpoints = co_await checkpoints_.close(opened_);

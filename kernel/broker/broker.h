@@ -17,6 +17,7 @@
 #include "kernel/broker/configs.h"
 #include "kernel/broker/declared_topics.h"
 #include "kernel/broker/fetch_session_cache.h"
+#include "kernel/broker/log_cleaner.h"
 #include "kernel/broker/offset_checkpoints.h"
 #include "kernel/broker/partitions.h"
 #include "kernel/broker/producer_ids.h"
@@ -135,6 +136,7 @@ class KernelBroker final : public Broker {
   TopicAdmin topics_;
   DeclaredTopics declared_topics_;
   OffsetCheckpoints checkpoints_;
+  LogCleaner cleaner_;
   KernelAdmin admin_;
   KernelConfigs configs_;
 

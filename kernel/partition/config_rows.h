@@ -29,6 +29,12 @@ constexpr ConfigOption ratio(const char* name, const char* fallback, const char*
                              std::uint32_t traits = 0) {
   return {{name, MILLRACE_OPTION_NUMBER, nullptr, fallback, 0, 1, nullptr, help, 0}, traits};
 }
+constexpr ConfigOption real(const char* name, const char* unit, const char* fallback,
+                            const char* help, std::uint32_t traits = 0) {
+  return {{name, MILLRACE_OPTION_NUMBER, unit, fallback, unbounded_min, unbounded_max, nullptr, help,
+           0},
+          traits};
+}
 constexpr ConfigOption flag(const char* name, const char* fallback, const char* help,
                             std::uint32_t traits = 0) {
   return {{name, MILLRACE_OPTION_BOOLEAN, nullptr, fallback, unbounded_min, unbounded_max, nullptr,

@@ -77,6 +77,7 @@ Result<> check_number(const ConfigOption& option, std::string_view value,
                    std::string("Not a number of type ").append(type_name(type_of(option))));
   }
   const auto& [minimum, maximum] = std::pair(option.option.minimum, option.option.maximum);
+  if (minimum > maximum) return {};  // unbounded
   if (*number < static_cast<Number>(minimum)) {
     return refused(option, value, "Value must be at least " + std::to_string(minimum));
   }

@@ -95,7 +95,7 @@ Task<CompactionDone> Partition::compact(CompactionMeans means, std::function<boo
   if (closing_) co_return Error{Errc::closed, "the partition is closing"};
   MR_ASSERT(!compaction_.running);
   compaction_.running = true;
-  auto done = co_await run_compaction(std::move(means), std::move(stopping));
+  auto done = co_await run_compaction(means, std::move(stopping));
   compaction_.running = false;
   compaction_.bytes_done = compaction_.bytes_to_do = 0;
   compaction_.failed = !done;
@@ -127,7 +127,7 @@ Task<CompactionDone> Partition::run_compaction(CompactionMeans means,
       {.environment = host_.environment,
        .shard = host_.shard,
        .log = *log_,
-       .means = std::move(means),
+       .means = means,
        .range = range,
        .config = config_,
        .opening = {.codecs = host_.codecs},

@@ -46,6 +46,39 @@ constexpr std::array partition_facts = {
                   MetricType::gauge, [](const PartitionSize& of) { return of.log_start.value; }},
 };
 
+/// What is told of those besides that are compacted. Times and shares are of one partition, and do
+/// not add up.
+struct CompactionFact : PartitionFact {
+  bool adds_up = true;
+};
+constexpr std::array compaction_facts = {
+    CompactionFact{
+        {"millrace_partition_clean_bytes", "What compaction has cleaned", MetricType::gauge,
+         [](const PartitionSize& of) { return static_cast<std::int64_t>(of.clean_bytes); }}},
+    CompactionFact{
+        {"millrace_partition_cleanable_bytes", "What compaction could clean now", MetricType::gauge,
+         [](const PartitionSize& of) { return static_cast<std::int64_t>(of.cleanable_bytes); }}},
+    CompactionFact{
+        {"millrace_partition_cleaned_offset", "Offset below which compaction has cleaned",
+         MetricType::gauge, [](const PartitionSize& of) { return of.cleaned_to.value; }},
+        false},
+    CompactionFact{{"millrace_partition_compacted_timestamp_seconds",
+                    "When compaction was last done with it; -1: not since the log was opened",
+                    MetricType::gauge,
+                    [](const PartitionSize& of) {
+                      constexpr std::int64_t ms_per_second = 1000;
+                      return of.compacted_at.ms < 0 ? -1 : of.compacted_at.ms / ms_per_second;
+                    }},
+                   false},
+    CompactionFact{{"millrace_partition_compacting_percent",
+                    "How far compaction is with it; -1: it is not at it", MetricType::gauge,
+                    [](const PartitionSize& of) { return std::int64_t{of.compacting_percent}; }},
+                   false},
+    CompactionFact{{"millrace_partition_uncleanable", "1: compaction failed the last time",
+                    MetricType::gauge,
+                    [](const PartitionSize& of) { return std::int64_t{of.uncleanable ? 1 : 0}; }}},
+};
+
 /// What a series stands for.
 enum class Grain { partition, topic, everything };
 
@@ -74,6 +107,24 @@ void add_up(MetricFamily& family, MetricLabels labels, double value) {
 
 MetricFamily gauge(const char* name, const char* help) {
   return {name, help, MetricType::gauge, {}};
+}
+
+void add_compaction(std::vector<MetricFamily>& families, const std::vector<LogFolder>& folders,
+                    Grain grain) {
+  for (const auto& fact : compaction_facts) {
+    if (!fact.adds_up && grain != Grain::partition) continue;
+    MetricFamily family{fact.name, fact.help, fact.type, {}};
+    for (const auto& folder : folders) {
+      for (const auto& topic : folder.topics) {
+        for (const auto& size : topic.partitions) {
+          if (size.cleaned_to == Offset{}) continue;
+          add_up(family, labels_of(grain, topic.topic, size.partition),
+                 static_cast<double>(fact.value(size)));
+        }
+      }
+    }
+    if (!family.samples.empty()) families.push_back(std::move(family));
+  }
 }
 
 void add(MetricFamily& family, const std::string& shard, std::size_t value) {
@@ -136,6 +187,7 @@ std::vector<MetricFamily> log_metrics(const std::vector<LogFolder>& folders,
     }
     families.push_back(std::move(family));
   }
+  add_compaction(families, folders, grain);
   families.push_back(std::move(total));
   families.push_back(std::move(usable));
   families.push_back(std::move(count));

@@ -349,7 +349,7 @@ TEST_F(CompactionFilterTest, LogAppendTimeStays) {
 
 TEST_F(CompactionFilterTest, OldFormatsStayOld) {
   put("a", 12);
-  for (const std::int8_t magic : {0, 1}) {
+  for (const auto magic : {std::int8_t{0}, std::int8_t{1}}) {
     const std::int64_t time = magic == 0 ? -1 : 500;
     const Recs all{{10, {"a", "1", time}}, {11, {"b", "2", time}}, {12, {"a", "3", time}}};
     const auto wrapper = set(magic, all, CompressionId::gzip);

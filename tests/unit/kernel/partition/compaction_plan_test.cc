@@ -108,7 +108,7 @@ TEST(CompactionPlanTest, SmallSegmentsGoTogether) {
 
 TEST(CompactionPlanTest, AGroupIsWithinItsIndexes) {
   const auto list = segments({400, 300, 300, 10});
-  const TopicConfig config{.index_interval_bytes = 100, .segment_index_bytes = 8 * 12};
+  const TopicConfig config{.index_interval_bytes = 100, .segment_index_bytes = 96};
   EXPECT_THAT(group_segments(list, {30}, config), ElementsAre(group(0, 20, 2), group(20, 30, 1)));
 }
 

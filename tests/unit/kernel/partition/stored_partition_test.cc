@@ -1,163 +1,19 @@
 // A partition on the storage plugins as they are shipped, in the simulated environment.
-#include <map>
-#include <optional>
+#include "tests/unit/kernel/partition/stored_partition.h"
+
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include <millrace/testing/fake_host.h>
-#include <millrace/testing/sim_environment.h>
-
-#include "kernel/partition/partition.h"
-#include "tests/unit/sdk/batch/loaded_codecs.h"
-
 namespace millrace::kernel {
 namespace {
 
 using namespace std::chrono_literals;
-using millrace::testing::loaded_codecs;
-
-// Segments of a few batches each.
-const ConfigMap small_segments{{"segment.bytes", "4096"}, {"index.interval.bytes", "512"}};
-
-struct Sent {
-  std::string value;
-  std::int64_t time = 0;
-};
-
-class StoredPartition {
- private:
-  template <class F>
-  auto run(F make) {
-    return world_.run(shard(), std::move(make));
-  }
-  Shard& shard() { return *node_.shards().front(); }
-  Storage& storage() { return *plugin_->registered().storage; }
-
- public:
-  StoredPartition(const std::string& plugin, std::uint64_t seed)
-      : plugin_path_(std::string(MILLRACE_PLUGIN_DIR) + "/storage/" + plugin + ".so"),
-        world_(seed),
-        node_(world_.add_node("b1")) {}
-  ~StoredPartition() { close(); }
-
-  void open(const ConfigMap& overrides = small_segments, std::int32_t epoch = 0) {
-    auto loaded =
-        millrace::testing::load_plugin(plugin_path_, node_, {}, {{"broker.data", "/data"}});
-    ASSERT_TRUE(loaded) << to_string(loaded.error());
-    plugin_.emplace(*std::move(loaded));
-    ASSERT_TRUE(run([this] { return storage().lock(); }));
-    const auto config = TopicConfig::parse({}, overrides);
-    ASSERT_TRUE(config) << config.error().detail;
-    auto opened = run([this, config = *config, epoch] {
-      PartitionHost host{node_,   shard(), storage(), loaded_codecs(), plugin_->host().log(),
-                         opening_};
-      return Partition::open(host, {"orders", 0}, topic_id_, config, {epoch});
-    });
-    ASSERT_TRUE(opened) << to_string(opened.error());
-    partition_ = *std::move(opened);
-  }
-  void close() {
-    if (!partition_) return;
-    if (!node_.crashed()) {
-      EXPECT_TRUE(run([this] { return partition_->close(); }));
-      EXPECT_TRUE(run([this] { return storage().close(); }));
-    } else {
-      static_cast<void>(run([this] { return partition_->close(); }));
-      static_cast<void>(run([this] { return storage().close(); }));
-    }
-    partition_.reset();
-    plugin_.reset();
-  }
-  /// The power goes and comes back.
-  void crash() {
-    node_.crash();
-    close();
-    node_.restart();
-  }
-
-  PartitionProduced produce(Buffer batch) {
-    auto produced = run([this, batch = std::move(batch)]() -> Task<PartitionProduced> {
-      return produce_on(*partition_, batch);
-    });
-    EXPECT_TRUE(produced) << to_string(produced.error());
-    return produced ? *produced : PartitionProduced{};
-  }
-  /// The whole records of what one fetch answers, with their offsets.
-  std::map<std::int64_t, Sent> fetch(std::int64_t from) {
-    auto fetched = run([this, from] {
-      const PartitionFetch request{.from = {from}, .bytes_max = 1 << 20};
-      return partition_->read(request, {.bytes_max = 1 << 20, .at_least_one = true});
-    });
-    std::map<std::int64_t, Sent> records;
-    EXPECT_TRUE(fetched) << to_string(fetched.error());
-    if (!fetched) return records;
-    EXPECT_EQ(fetched->error, ErrorCode::none);
-    const auto bytes = fetched->records.flatten();
-    EXPECT_TRUE(bytes) << to_string(bytes.error());
-    for (std::size_t at = 0; bytes && at < bytes->size();) {
-      const auto batch = bytes->slice(at);
-      const auto header = read_batch_header(batch);
-      EXPECT_TRUE(header) << to_string(header.error());
-      if (!header) break;
-      EXPECT_TRUE(verify_crc(batch.bytes().first(header->total_bytes())));
-      const auto section = open_records(*header, batch, loaded_codecs(), 1 << 20);
-      EXPECT_TRUE(for_each_record(*header, *section, [&records](const RecordView& record) {
-        records[record.offset.value] = {std::string(as_text(*record.value)), record.timestamp.ms};
-        return true;
-      }));
-      at += header->total_bytes();
-    }
-    return records;
-  }
-  PartitionOffsetFound find(std::int64_t time) {
-    auto found = run([this, time] {
-      return partition_->find_offset({.timestamp = time}, Isolation::read_uncommitted);
-    });
-    EXPECT_TRUE(found) << to_string(found.error());
-    return found ? *found : PartitionOffsetFound{};
-  }
-  void maintain() {
-    EXPECT_TRUE(run([this] { return partition_->maintain(); }));
-  }
-
-  /// As DeleteRecords does it: the new start is durable before it is answered.
-  void trim(Offset before) {
-    auto trimmed = run([this, before] { return partition_->trim({.before = before}); });
-    ASSERT_TRUE(trimmed && trimmed->error == ErrorCode::none);
-    auto noted = run([this, before] {
-      std::vector<PartitionOffset> starts{{{"orders", 0}, before}};
-      return storage().checkpoint(CheckpointKind::log_start, std::move(starts));
-    });
-    ASSERT_TRUE(noted) << to_string(noted.error());
-  }
-  /// The power goes after so many changes of the disk.
-  void crash_in_maintenance(std::uint64_t changes) {
-    node_.files().crash_after(changes);
-    static_cast<void>(run([this] { return partition_->maintain(); }));
-    crash();
-  }
-
-  Partition& partition() { return *partition_; }
-  std::int64_t now_ms() { return node_.clock().wall().ms; }
-  millrace::testing::SimWorld& world() { return world_; }
-
- private:
-  static Task<PartitionProduced> produce_on(Partition& partition, Buffer batch) {
-    const PartitionRecords records{.partition = 0, .records = std::move(batch)};
-    auto call = partition.produce(records, {.acks = -1, .timeout = 5s});
-    co_return co_await call.done;
-  }
-  const std::string plugin_path_;
-  const Uuid topic_id_{.bytes = {1}};
-  millrace::testing::SimWorld world_;
-  millrace::testing::SimEnvironment& node_;
-  OneAtATime one_at_a_time_{node_.workers()};
-  Opening opening_{node_.workers(), one_at_a_time_};
-  std::optional<millrace::testing::LoadedPlugin> plugin_;
-  std::unique_ptr<Partition> partition_;
-};
+using testing::loaded_codecs;
+using testing::Sent;
+using testing::small_segments;
+using testing::StoredPartition;
 
 Buffer batch_of(const std::vector<Sent>& records, CompressionId codec, std::int32_t sequence) {
   BatchBuilder builder(

@@ -59,6 +59,34 @@ TEST(LogMetricsTest, TooManyPartitionsAreSummedUpByTopic) {
   EXPECT_THAT(text, Not(HasSubstr("partition=\"")));
 }
 
+TEST(LogMetricsTest, WhatIsCompactedIsToldOfThat) {
+  auto some = folders();
+  EXPECT_THAT(expose(log_metrics(some, 100)), Not(HasSubstr("clean")));
+  for (auto& one : some[0].topics[0].partitions) {
+    one.cleaned_to = Offset{7};
+    one.clean_bytes = 8;
+    one.cleanable_bytes = 9;
+    one.compacted_at = {12'345};
+    one.compacting_percent = 40;
+    one.uncleanable = true;
+  }
+  auto text = expose(log_metrics(some, 100));
+  EXPECT_THAT(text, HasSubstr("millrace_partition_clean_bytes{topic=\"a\",partition=\"1\"} 8\n"));
+  EXPECT_THAT(text,
+              HasSubstr("millrace_partition_cleanable_bytes{topic=\"a\",partition=\"1\"} 9\n"));
+  EXPECT_THAT(text,
+              HasSubstr("millrace_partition_cleaned_offset{topic=\"a\",partition=\"1\"} 7\n"));
+  EXPECT_THAT(text, HasSubstr("millrace_partition_compacted_timestamp_seconds{topic=\"a\","
+                              "partition=\"1\"} 12\n"));
+  EXPECT_THAT(text, HasSubstr("millrace_partition_compacting_percent{topic=\"a\","
+                              "partition=\"1\"} 40\n"));
+  EXPECT_THAT(text, HasSubstr("millrace_partition_uncleanable{topic=\"a\",partition=\"1\"} 1\n"));
+  EXPECT_THAT(text, Not(HasSubstr("clean_bytes{topic=\"b\"")));
+  text = expose(log_metrics(some, 20));
+  EXPECT_THAT(text, HasSubstr("millrace_partition_clean_bytes{topic=\"a\"} 16\n"));
+  EXPECT_THAT(text, Not(HasSubstr("cleaned_offset")));
+}
+
 TEST(LogMetricsTest, TooManyTopicsAreSummedUp) {
   const auto text = expose(log_metrics(folders(), 13));
   EXPECT_THAT(text, HasSubstr("\nmillrace_partition_bytes 60\n"));
