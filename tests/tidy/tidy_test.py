@@ -254,6 +254,7 @@ MEASURES_TIME = (
     "tests/bench/load/paced.cc",
     "tests/bench/load/group_heartbeats.cc",
     "tests/bench/figures/cases.py",
+    "tests/bench/figures/log_cases.py",
     "tests/clients/harness/churn.py",
     "tests/cluster/parts/proxy.py",
 )
