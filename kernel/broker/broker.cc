@@ -77,6 +77,11 @@ Task<> close_shard(ShardState& state, MonoTime deadline, Log log) {
   co_return {};
 }
 
+Task<> use_on(ShardState& state, Codecs codecs) {
+  state.use(codecs);
+  co_return {};
+}
+
 Task<> hold_on(ShardState& state, TopicPartition id, bool held) {
   const auto partition = state.find(id.topic, id.partition);
   if (!partition) co_return Error{Errc::not_found, to_string(id) + " is not here"};
@@ -116,6 +121,7 @@ KernelBroker::KernelBroker(BrokerParts parts, BrokerConfig config)
     fetch_sessions_.emplace_back(share, at, shards, parts_.environment.random(),
                                  FetchSessionMetrics(parts_.metrics));
   }
+  for (const auto& state : partitions_.shards()) state->use(parts_.codecs);
   offer<ClusterService>(cluster_service_);
 }
 
@@ -204,6 +210,14 @@ Task<> KernelBroker::close() {
   keep(co_await parts_.storage.close());
   cluster_.leave();
   co_return first_failure;
+}
+
+Task<> KernelBroker::use(Codecs codecs) {
+  for (const auto& state : partitions_.shards()) {
+    auto make = [&state = *state, codecs] { return use_on(state, codecs); };
+    MR_CO_CHECK(co_await run_on(state->shard(), std::move(make)));
+  }
+  co_return {};
 }
 
 std::unique_ptr<Session> KernelBroker::open_session(const ClientInfo& client) {

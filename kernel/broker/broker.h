@@ -44,6 +44,11 @@ class KernelBroker final : public Broker {
   }
   /// Announces where clients find us; from here on requests are served.  [control thread]
   Task<> announce(std::vector<Endpoint> endpoints);
+  /// Clients find us elsewhere from now on. Completes when this broker's shards answer so; other
+  /// brokers are told by the controller.  [control thread]
+  Task<> announce_again(std::vector<Endpoint> endpoints) {
+    return cluster_.announce_again(std::move(endpoints));
+  }
   /// Lets other brokers lead what we lead, for at most `limit`. Before transports stop.
   /// [control thread]
   Task<> hand_over(Duration limit) { return cluster_.hand_over(limit); }
@@ -91,11 +96,21 @@ class KernelBroker final : public Broker {
   /// Removes those whose topic is gone.  [control thread]
   Task<> erase_orphans(std::string family);
 
-  /// Makes those that are missing, now or later: see DeclaredTopics. Once the broker is announced.
-  /// [control thread]
-  Task<> make_declared(std::vector<NewTopic> topics) {
+  /// Makes those that are missing, now or later: see DeclaredTopics. Once the broker is announced,
+  /// and again when others are declared.  [control thread]
+  Task<std::vector<DeclaredTopic>> make_declared(std::vector<NewTopic> topics) {
     return declared_topics_.open(std::move(topics));
   }
+
+  /// `[defaults]` of a configuration that has been read again; what is not looked up anew stays as
+  /// it was at the start.  [control thread]
+  Task<> use_defaults(std::map<std::string, std::string> defaults) {
+    return cluster_.use_defaults(std::move(defaults));
+  }
+
+  /// On every shard from now on. Those of before are still used where work has begun: they outlive
+  /// this.  [control thread]
+  Task<> use(Codecs codecs);
 
   /// See ClusterKeeper.  [control thread]
   Task<> keep_topic(std::string topic, std::string why) {

@@ -14,6 +14,8 @@
 
 namespace millrace::kernel {
 
+class ClusterState;
+
 struct BrokerConfig {
   std::int32_t id = 0;
   std::string rack;
@@ -24,6 +26,12 @@ struct BrokerConfig {
   /// What `[defaults]` says, as checked at the start.
   std::string default_of(const std::string& name, std::string_view fallback) const;
   std::int64_t number_of(const std::string& name, std::int64_t fallback) const;
+  /// The same of a configuration that may have been read again since. Null: it has not.
+  std::string default_of(const ClusterState* now, const std::string& name,
+                         std::string_view fallback) const;
+  std::int64_t number_of(const ClusterState* now, const std::string& name,
+                         std::int64_t fallback) const;
+  const std::map<std::string, std::string>& defaults_of(const ClusterState* now) const noexcept;
 };
 
 /// Outlives the broker.
@@ -31,7 +39,7 @@ struct BrokerParts {
   Environment& environment;
   Storage& storage;
   Coordination& coordination;
-  Codecs codecs;
+  Codecs codecs;  ///< at the start; shards have those of now
   Log log;
   Metrics& metrics;
 };

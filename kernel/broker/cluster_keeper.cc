@@ -150,19 +150,26 @@ Task<std::vector<ReplicaFailure>> ClusterKeeper::open_and_lead(std::vector<Repli
   co_return std::move(failures);
 }
 
-Task<> ClusterKeeper::open_replicas() {
+std::vector<TopicPartition> ClusterKeeper::replicas_here() const {
   std::vector<TopicPartition> ours;
   for (const auto& [name, topic] : state_.topics) {
-    for (const auto& problem : topic_config_problems(topic->configs)) {
-      parts_.log.warning("a stored setting of a topic cannot be used; what it would inherit counts",
-                         {{"topic", name}, {"problem", problem.detail}});
-    }
     for (std::size_t at = 0; at < topic->partitions.size(); ++at) {
       const auto& replicas = topic->partitions[at].replicas;
       if (std::ranges::find(replicas, config_.id) == replicas.end()) continue;
       ours.push_back({name, static_cast<std::int32_t>(at)});
     }
   }
+  return ours;
+}
+
+Task<> ClusterKeeper::open_replicas() {
+  for (const auto& [name, topic] : state_.topics) {
+    for (const auto& problem : topic_config_problems(topic->configs)) {
+      parts_.log.warning("a stored setting of a topic cannot be used; what it would inherit counts",
+                         {{"topic", name}, {"problem", problem.detail}});
+    }
+  }
+  const auto ours = replicas_here();
   to_open_ = ours.size();
   auto orders = orders_for(ours, true);
   for (auto& order : orders) order.state.leader = -1;
@@ -176,6 +183,20 @@ Task<> ClusterKeeper::open_replicas() {
                              {"offsets_checked", replicas_.recovered().offsets_checked},
                              {"bytes_cut", replicas_.recovered().bytes_cut}});
   co_return {};
+}
+
+Task<> ClusterKeeper::use_defaults(std::map<std::string, std::string> defaults) {
+  MR_CO_TRY(const auto held, co_await turn());
+  controller_.set_defaults(defaults);
+  state_.defaults = std::make_shared<const ConfigMap>(std::move(defaults));
+  replicas_.set_rates(rates_of(ConfigSources(config_, state_).merged()));
+  auto orders = orders_for(replicas_here(), true);
+  // Without a session nothing is led.
+  for (auto& order : orders) {
+    if (lost_) order.state.leader = -1;
+  }
+  MR_CO_CHECK(co_await open_and_lead(std::move(orders)));
+  co_return co_await publish();
 }
 
 // Its topic is known, by the id that the log carries too, and another broker that lives leads this

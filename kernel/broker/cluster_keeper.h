@@ -46,6 +46,11 @@ class ClusterKeeper final : public UpdateTarget, public InSyncAuthority {
   /// Announces where clients find us, and completes when the controller, which may be we, has told
   /// us of the cluster. From here on shards know it.
   Task<> announce(const std::vector<Endpoint>& endpoints);
+  /// They find us elsewhere from now on; a session to come announces these as well. Completes when
+  /// shards know it. Errc::timed_out: the controller has not told yet, and will.
+  Task<> announce_again(std::vector<Endpoint> endpoints);
+  /// `[defaults]`, read again: of the settings of this broker, and of what its topics inherit.
+  Task<> use_defaults(std::map<std::string, std::string> defaults);
   /// Leaders move to other brokers, for at most `limit`, or as long as the settings of a controlled
   /// shutdown say if that is longer; nothing where there are none.
   Task<> hand_over(Duration limit);
@@ -91,6 +96,8 @@ class ClusterKeeper final : public UpdateTarget, public InSyncAuthority {
   Task<> read_state();
   void set_lease(std::unique_ptr<Lease> lease);
   Task<> register_self();
+  void set_endpoints(const std::vector<Endpoint>& endpoints);
+  Write registration() const;
   std::string kept_key(const std::string& topic) const;
   Task<> feed_clock();
   Task<> keep_membership();
@@ -99,6 +106,7 @@ class ClusterKeeper final : public UpdateTarget, public InSyncAuthority {
   Task<LeadersMoved> ask_to_leave();
   Task<> stop_leading();
 
+  std::vector<TopicPartition> replicas_here() const;
   std::vector<ReplicaOrder> orders_for(const std::vector<TopicPartition>& ours, bool known);
   Task<std::vector<ReplicaFailure>> open_and_lead(std::vector<ReplicaOrder> orders);
   Task<std::vector<ReplicaFailure>> remove(const ClusterUpdate& update, UpdateEffect effect);

@@ -151,9 +151,7 @@ void ClusterKeeper::connect(PeerLink& link, std::string listener) {
 
 Task<> ClusterKeeper::announce(const std::vector<Endpoint>& endpoints) {
   self_ = {.id = config_.id, .rack = config_.rack};
-  for (const auto& endpoint : endpoints) {
-    self_.endpoints.emplace(endpoint.listener, endpoint.advertised);
-  }
+  set_endpoints(endpoints);
   MR_CO_CHECK(co_await register_self());
   auto& control = parts_.environment.control();
   spawn(control, feed_clock(), "lease", &background_);
@@ -171,6 +169,35 @@ Task<> ClusterKeeper::announce(const std::vector<Endpoint>& endpoints) {
     }
   }
   co_return {};
+}
+
+void ClusterKeeper::set_endpoints(const std::vector<Endpoint>& endpoints) {
+  self_.endpoints.clear();
+  for (const auto& endpoint : endpoints) {
+    self_.endpoints.emplace(endpoint.listener, endpoint.advertised);
+  }
+}
+
+// Without a session there is nothing to change: the next one registers what is known by then.
+Task<> ClusterKeeper::announce_again(std::vector<Endpoint> endpoints) {
+  MR_CO_TRY(const auto pass, running_.enter());
+  set_endpoints(endpoints);
+  if (!lost_) {
+    std::vector<Write> writes;
+    writes.push_back(registration());
+    const auto written = co_await parts_.coordination.commit(std::move(writes));
+    if (!written && written.error().code != Errc::fenced) co_return written.error();
+  }
+  auto known = [this](const ClusterState& cluster) {
+    const auto self = cluster.brokers.find(config_.id);
+    return self != cluster.brokers.end() && self->second.endpoints == self_.endpoints;
+  };
+  auto waiting = until(std::move(known), quiet_start_max);
+  auto waited = co_await std::move(waiting);
+  if (!waited && waited.error().code == Errc::timed_out) {
+    co_return Error{Errc::timed_out, "the controller has not told the cluster of them yet"};
+  }
+  co_return std::move(waited);
 }
 
 // ---- topics that are in use here ----
@@ -207,14 +234,18 @@ Task<std::string> ClusterKeeper::kept_why(std::string topic) {
   co_return std::string();
 }
 
+Write ClusterKeeper::registration() const {
+  return {.key = znodes::broker(config_.id),
+          .value = znodes::encode_broker(self_, parts_.environment.clock().wall()),
+          .ephemeral = true};
+}
+
 // Everybody finds us there, and misses us when our session is over.
 Task<> ClusterKeeper::register_self() {
   self_.epoch = lease_->epoch();
   std::vector<Write> writes;
-  writes.push_back({.key = znodes::broker(config_.id),
-                    .value = znodes::encode_broker(self_, parts_.environment.clock().wall()),
-                    .expected = must_not_exist,
-                    .ephemeral = true});
+  writes.push_back(registration());
+  writes.back().expected = must_not_exist;
   for (const auto& [topic, why] : kept_) {
     writes.push_back({.key = kept_key(topic), .value = why, .ephemeral = true});
   }
@@ -335,10 +366,10 @@ Task<> ClusterKeeper::try_to_hand_over(std::int64_t tries, Duration pause) {
 
 Task<> ClusterKeeper::hand_over(Duration limit) {
   if (!joined_ || lost_ || state_.brokers.size() < 2) co_return {};
-  if (config_.default_of("controlled.shutdown.enable", "true") != "true") co_return {};
-  const auto tries = config_.number_of("controlled.shutdown.max.retries", 3);
+  if (config_.default_of(&state_, "controlled.shutdown.enable", "true") != "true") co_return {};
+  const auto tries = config_.number_of(&state_, "controlled.shutdown.max.retries", 3);
   const std::chrono::milliseconds pause(
-      config_.number_of("controlled.shutdown.retry.backoff.ms", 500));
+      config_.number_of(&state_, "controlled.shutdown.retry.backoff.ms", 500));
   const auto asked_for = std::min<Duration>(
       pause * std::min(tries, hand_over_time_max / std::max<Duration>(pause, feed_min)),
       hand_over_time_max);

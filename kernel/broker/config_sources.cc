@@ -103,7 +103,7 @@ void sort_by_name(std::vector<ConfigEntry>& entries) {
 ConfigSources::ConfigSources(const BrokerConfig& config, const ClusterState& cluster)
     : this_broker_(found(cluster, std::to_string(config.id))),
       all_brokers_(found(cluster, all_brokers_key)) {
-  const auto defaults = under_broker_names(config.defaults);
+  const auto defaults = under_broker_names(config.defaults_of(&cluster));
   const auto facts = facts_of(config, cluster);
   merged_ = merge({&this_broker_, &all_brokers_, &defaults});
   file_ = merge({&facts, &defaults});

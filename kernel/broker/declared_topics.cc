@@ -23,22 +23,28 @@ bool passes(ErrorCode error) {
          error == ErrorCode::invalid_replication_factor || error == ErrorCode::network_exception;
 }
 
-Task<> wait_for(Pending<> pending) { co_return co_await pending; }
+using Tried = std::vector<DeclaredTopic>;
+using State = DeclaredTopic::State;
+
+Task<Tried> wait_for(Pending<Tried> pending) { co_return co_await pending; }
+
+bool is_settled(const DeclaredTopic& topic) { return topic.state != State::waits; }
 
 }  // namespace
 
-Task<> DeclaredTopics::open(std::vector<NewTopic> topics) {
-  if (topics.empty()) co_return {};
-  missing_ = std::move(topics);
-  auto [tried, when_tried] = make_pending<>();
-  spawn(parts_.environment.control(), loop(std::move(tried)), "declared topics");
+Task<Tried> DeclaredTopics::open(std::vector<NewTopic> topics) {
+  if (topics.empty() && missing_.empty()) co_return Tried();
+  const auto count = topics.size();
+  auto [tried, when_tried] = make_pending<Tried>();
+  spawn(parts_.environment.control(), make(std::move(topics), std::move(tried)), "declared topics");
   auto waiting = with_deadline(wait_for(std::move(when_tried)), first_tries_max);
-  const auto waited = co_await std::move(waiting);
-  if (!waited && waited.error().code == Errc::timed_out) {
+  auto waited = co_await std::move(waiting);
+  if (waited) co_return std::move(waited);
+  if (waited.error().code == Errc::timed_out) {
     parts_.log.warning("declared topics are not made yet; the broker serves without them",
-                       {{"topics", missing_.size()}});
+                       {{"topics", count}});
   }
-  co_return {};
+  co_return Tried();
 }
 
 Task<> DeclaredTopics::close() {
@@ -47,68 +53,84 @@ Task<> DeclaredTopics::close() {
   co_return co_await running_.close();
 }
 
-Task<> DeclaredTopics::loop(Resolver<> tried) {
+Task<> DeclaredTopics::make(std::vector<NewTopic> topics, Resolver<Tried> tried) {
   MR_CO_TRY(const auto pass, running_.enter());
-  MR_CO_CHECK(co_await try_all());
-  tried.resolve();
-  while (!missing_.empty() && !closing_) {
+  const auto mine = ++declared_;
+  {
+    MR_CO_TRY(const auto held, co_await trying_.lock());
+    missing_ = std::move(topics);
+    told_.clear();
+    MR_CO_TRY(auto all, co_await try_all());
+    tried.resolve(std::move(all));
+  }
+  while (mine == declared_ && !missing_.empty() && !closing_) {
     auto waiting = wait_for_brokers().within(background_);
     MR_CO_CHECK(co_await std::move(waiting));
+    MR_CO_TRY(const auto held, co_await trying_.lock());
+    if (mine != declared_) break;
     MR_CO_CHECK(co_await try_all());
   }
   co_return {};
 }
 
-Task<> DeclaredTopics::try_all() {
+Task<Tried> DeclaredTopics::try_all() {
+  Tried tried;
   std::vector<NewTopic> left;
   for (const auto& topic : missing_) {
     auto trying = try_one(topic);
-    MR_CO_TRY(const bool settled, co_await std::move(trying));
-    if (!settled) left.push_back(topic);
-    if (closing_) co_return {};
+    MR_CO_TRY(auto one, co_await std::move(trying));
+    if (!is_settled(one)) left.push_back(topic);
+    tried.push_back(std::move(one));
+    if (closing_) co_return std::move(tried);
   }
   missing_ = std::move(left);
-  co_return {};
+  co_return std::move(tried);
 }
 
-Task<bool> DeclaredTopics::try_one(NewTopic topic) {
+Task<DeclaredTopic> DeclaredTopics::try_one(NewTopic topic) {
   const auto& cluster = cluster_.state();
   if (const auto* known = cluster.find(std::string_view(topic.name))) {
-    tell_differences(*known, topic);
-    co_return true;
+    co_return compared(*known, topic);
   }
+  DeclaredTopic one{.name = topic.name};
   if (!can_be_made(topic, cluster)) {
+    one.detail = "it needs " + std::to_string(replicas_of(topic)) +
+                 " brokers for its replicas, there are " + std::to_string(cluster.brokers.size());
     if (is_news(topic.name)) {
       parts_.log.warning("a declared topic is made once there are brokers for its replicas",
                          {{"topic", topic.name},
                           {"replicas", replicas_of(topic)},
                           {"brokers", cluster.brokers.size()}});
     }
-    co_return false;
+    co_return std::move(one);
   }
-  const auto name = topic.name;
   auto creating = create_(std::move(topic));
   const auto created = co_await std::move(creating);
-  if (created) co_return is_settled(*created);
-  if (is_news(name)) {
+  if (created) co_return outcome_of(*created);
+  one.detail = to_string(created.error());
+  if (is_news(one.name)) {
     parts_.log.warning("a declared topic could not be made; it is tried again",
-                       {{"topic", name}, {"error", to_string(created.error())}});
+                       {{"topic", one.name}, {"error", one.detail}});
   }
-  co_return false;
+  co_return std::move(one);
 }
 
-bool DeclaredTopics::is_settled(const TopicCreated& created) {
-  if (created.error == ErrorCode::none) return true;
+DeclaredTopic DeclaredTopics::outcome_of(const TopicCreated& created) {
+  DeclaredTopic one{.name = created.name, .state = State::made};
+  if (created.error == ErrorCode::none) return one;
+  one.state = State::waits;
+  one.detail = created.message;
   // Somebody else was quicker, and is compared with next time; or it is being deleted.
   const bool unreadable = cluster_.state().unreadable.contains(created.name);
-  if (created.error == ErrorCode::topic_already_exists && !unreadable) return false;
+  if (created.error == ErrorCode::topic_already_exists && !unreadable) return one;
   const bool again = passes(created.error);
-  if (again && !is_news(created.name)) return false;
+  if (!again) one.state = State::refused;
+  if (again && !is_news(created.name)) return one;
   parts_.log.write(again ? LogLevel::warning : LogLevel::error,
                    again ? "a declared topic could not be made; it is tried again"
                          : "a declared topic cannot be made",
                    {{"topic", created.name}, {"reason", created.message}});
-  return !again;
+  return one;
 }
 
 Task<> DeclaredTopics::wait_for_brokers() {
@@ -126,7 +148,8 @@ Task<> DeclaredTopics::wait_for_brokers() {
 
 std::size_t DeclaredTopics::replicas_of(const NewTopic& topic) const {
   if (topic.replication_factor > 0) return static_cast<std::size_t>(topic.replication_factor);
-  return static_cast<std::size_t>(config_.number_of("default.replication.factor", 1));
+  const ConfigSources sources(config_, cluster_.state());
+  return static_cast<std::size_t>(sources.number("default.replication.factor"));
 }
 
 bool DeclaredTopics::can_be_made(const NewTopic& topic, const ClusterState& cluster) const {
@@ -134,7 +157,7 @@ bool DeclaredTopics::can_be_made(const NewTopic& topic, const ClusterState& clus
   return cluster.is_own(topic.name) || replicas_of(topic) <= cluster.brokers.size();
 }
 
-void DeclaredTopics::tell_differences(const TopicState& topic, const NewTopic& declared) {
+DeclaredTopic DeclaredTopics::compared(const TopicState& topic, const NewTopic& declared) {
   std::string differences;
   const auto compare = [&](const std::string& what, const std::string& is,
                            const std::string& wanted) {
@@ -158,10 +181,11 @@ void DeclaredTopics::tell_differences(const TopicState& topic, const NewTopic& d
     const auto is = effective_value(*option, sources.merged(), topic.configs);
     compare(name, normal_value(*option, is), normal_value(*option, *value));
   }
-  if (differences.empty()) return;
+  if (differences.empty()) return {.name = topic.name, .state = State::as_declared};
   parts_.log.warning(
       "a topic differs from its declaration and stays as it is; change the one or the other",
       {{"topic", topic.name}, {"differences", differences}});
+  return {.name = topic.name, .state = State::differs, .detail = std::move(differences)};
 }
 
 }  // namespace millrace::kernel

@@ -1,7 +1,9 @@
 // Topics that the configuration declares: made where they are missing, once as many brokers live
 // as each shall have replicas. One that is there stays as it is; where it differs, the log says so.
+// It is the same whether a start reads them or a reload.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
@@ -16,6 +18,20 @@
 
 namespace millrace::kernel {
 
+/// What a declaration has come to when it was first tried.
+struct DeclaredTopic {
+  enum class State {
+    made,
+    as_declared,  ///< was there
+    differs,      ///< was there and stays as it is; `detail` says in what
+    waits,        ///< is made later
+    refused,      ///< cannot be made
+  };
+  std::string name;
+  State state = State::waits;
+  std::string detail{};
+};
+
 /// [control thread]
 class DeclaredTopics {
  public:
@@ -26,23 +42,25 @@ class DeclaredTopics {
                  Create create)
       : parts_(parts), config_(config), cluster_(cluster), create_(std::move(create)) {}
 
-  /// Begins, once the broker is announced. Completes when each has been tried, or after some
-  /// seconds; what could not be made yet is made later. What cannot be made at all is told, and
-  /// keeps no broker from starting.
-  Task<> open(std::vector<NewTopic> topics);
+  /// Once the broker is announced, and whenever others are declared: these count from here on.
+  /// Completes when each has been tried, or after some seconds, with what was found out by then;
+  /// what could not be made yet is made later. What cannot be made at all is told, and keeps no
+  /// broker from starting.
+  Task<std::vector<DeclaredTopic>> open(std::vector<NewTopic> topics);
   /// Begins no more, and waits for what is being made.
   Task<> close();
 
  private:
-  Task<> loop(Resolver<> tried);
-  Task<> try_all();
-  /// Whether nothing is left to do for it.
-  Task<bool> try_one(NewTopic topic);
-  bool is_settled(const TopicCreated& created);
+  using Tried = std::vector<DeclaredTopic>;
+
+  Task<> make(std::vector<NewTopic> topics, Resolver<Tried> tried);
+  Task<Tried> try_all();
+  Task<DeclaredTopic> try_one(NewTopic topic);
+  DeclaredTopic outcome_of(const TopicCreated& created);
   Task<> wait_for_brokers();
   std::size_t replicas_of(const NewTopic& topic) const;
   bool can_be_made(const NewTopic& topic, const ClusterState& cluster) const;
-  void tell_differences(const TopicState& topic, const NewTopic& declared);
+  DeclaredTopic compared(const TopicState& topic, const NewTopic& declared);
   /// Whether this has not been told of the topic before.
   bool is_news(const std::string& topic) { return told_.insert(topic).second; }
 
@@ -52,6 +70,8 @@ class DeclaredTopics {
   Create create_;
   std::vector<NewTopic> missing_;
   std::set<std::string> told_;
+  std::uint64_t declared_ = 0;  // how often; who makes those of before makes no more
+  Mutex trying_;                // whoever makes topics, and changes missing_
   bool closing_ = false;
   CancelScope background_;  // pauses alone: what is being made comes to its end
   Gate running_;

@@ -210,12 +210,13 @@ Task<> run(PartitionMap& partitions, ShardState& home, FetchSessionCache& cache,
 }  // namespace
 
 Call<FetchAnswer> KernelBroker::fetch(Session& session, FetchRequest request) {
+  const auto& local = kernel_session(session).shard();
   Shard& asker = kernel_session(session).shard().shard();
   const auto shards = partitions_.shards().size();
   const auto at = request.session_id > 0 ? FetchSessionCache::shard_of(request.session_id, shards)
                                          : asker.index();
   auto& home = *partitions_.shards()[at];
-  const auto bytes_max = config_.number_of("fetch.max.bytes", 57'671'680);
+  const auto bytes_max = config_.number_of(local.cluster().get(), "fetch.max.bytes", 57'671'680);
   request.bytes_max =
       static_cast<std::int32_t>(std::min<std::int64_t>(request.bytes_max, bytes_max));
   auto [resolver, answer] = make_pending<FetchAnswer>();

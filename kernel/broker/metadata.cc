@@ -100,7 +100,7 @@ Task<MetadataAnswer> KernelBroker::metadata(Session& session, MetadataRequest re
   const auto listener = kernel_session(session).client().listener;
   MR_CO_TRY(auto cluster, co_await local.joined());
   if (request.topics && request.auto_create &&
-      config_.default_of("auto.create.topics.enable", "true") == "true") {
+      config_.default_of(cluster.get(), "auto.create.topics.enable", "true") == "true") {
     std::vector<std::string> missing;
     for (const auto& topic : *request.topics) {
       const bool creatable = !topic.name.empty() && !check_topic_name(topic.name);

@@ -1,6 +1,6 @@
 // Which partition lives where: each belongs to one shard, by a hash of its name, and only that
 // shard touches it. Also what else a shard keeps for the broker: its view of the cluster, its share
-// of the memory for requests.
+// of the memory for requests, the codecs there are.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <millrace/codec.h>
 #include <millrace/environment.h>
 #include <millrace/shard.h>
 
@@ -44,6 +45,9 @@ class ShardState {
   Shard& shard() noexcept { return shard_; }
   MemoryBudget& memory() noexcept { return memory_; }
   Opening& opening() noexcept { return opening_; }
+  /// Those that are used from now on. Whoever works elsewhere than on this shard has a copy.
+  const Codecs& codecs() const noexcept { return codecs_; }
+  void use(const Codecs& codecs) noexcept { codecs_ = codecs; }
 
   /// nullptr when it is not here: not ours, being opened, or gone.
   std::shared_ptr<Partition> find(std::string_view topic, std::int32_t partition) const;
@@ -85,6 +89,7 @@ class ShardState {
   Shard& shard_;
   MemoryBudget memory_;
   Opening opening_;
+  Codecs codecs_;
   std::shared_ptr<const ClusterState> cluster_;
   Event published_;
   std::vector<ShardObserver*> observers_;

@@ -285,7 +285,7 @@ Task<TopicAdmin::Erased> TopicAdmin::begin_erasing(Each<TopicDeleted>& deleted) 
                          ? "This server does not host this topic ID."
                          : "This server does not host this topic-partition.";
   }
-  const bool may = config_.default_of("delete.topic.enable", "true") == "true";
+  const bool may = config_.default_of(&cluster_.state(), "delete.topic.enable", "true") == "true";
   auto asking = why_kept(names);
   MR_CO_TRY(auto kept, co_await std::move(asking));
   Erased marked;

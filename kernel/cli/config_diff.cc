@@ -179,7 +179,8 @@ void print_file(const Context& context, const std::string& file,
   auto left = sides_of(running);
   auto right = sides_of(wanted);
   for (const auto& [key, side] : left) right.insert({key, {}});
-  const auto at_restart = changed_at_restart(running, wanted);
+  const auto at_restart =
+      changed_at_restart(running, wanted, transports_that_change(running, wanted));
   json::array list;
   Table table({"KEY", "RUNNING", "FILE", "FROM", "TAKEN UP BY"});
   for (const auto& [key, side] : right) {

@@ -25,8 +25,10 @@ constexpr const char* introduction =
     "refused, with file, line and column; `millraced --config FILE --check` tells of all of them "
     "at once and starts nothing.\n\n"
     "Below stands each option with what it may be and its default. Those that are marked "
-    "*reloadable* are taken over by a running broker at SIGHUP (`systemctl reload millrace`); the "
-    "others count from the next start, and the log names those that differ.\n\n"
+    "*reloadable* are taken over by a running broker at SIGHUP (`systemctl reload millrace`), "
+    "as are streams and transports that are new or gone, and codecs that are new; topics that are "
+    "missing are made. The others count from the next start, and the log names those that differ."
+    "\n\n"
     "`millrace config explain KEY` tells the same of one key.\n\n";
 
 constexpr const char* of_plugins =

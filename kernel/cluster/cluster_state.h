@@ -82,6 +82,8 @@ class ClusterState {
   std::set<std::string, std::less<>> own_topics;
   /// Topics of which a key is damaged: they are left out of all, and left alone.
   std::set<std::string, std::less<>> unreadable;
+  /// `[defaults]` of this broker's configuration, once it has been read again; before: none.
+  std::shared_ptr<const std::map<std::string, std::string>> defaults;
   /// Settings of brokers and groups changed while brokers run: by broker id or all_brokers_key, or
   /// by config_key_of_group().
   std::map<std::string, std::map<std::string, std::string>, std::less<>> broker_configs;

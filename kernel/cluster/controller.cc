@@ -21,6 +21,11 @@ Controller::Controller(ControllerParts parts) : parts_(std::move(parts)) {}
 
 Controller::~Controller() = default;
 
+void Controller::set_defaults(std::map<std::string, std::string> defaults) {
+  parts_.defaults = std::move(defaults);
+  if (term_) term_->take_defaults();
+}
+
 bool Controller::active() const noexcept { return term_ && term_->serving(); }
 
 // Ours from the commit on that made the key of the controller and raised the epoch, both at once.

@@ -62,6 +62,8 @@ class Controller {
 
   bool active() const noexcept;
   Task<Turn> turn();
+  /// The configuration of this broker has been read again.
+  void set_defaults(std::map<std::string, std::string> defaults);
 
   // In a turn. What they answer is the moment for told(); what they have written stays written.
   const ClusterState& state() const;

@@ -28,6 +28,12 @@ ControllerTerm::ControllerTerm(const ControllerParts& parts, std::int32_t epoch,
   auto [end, ended] = make_pending<>();
   end_ = std::move(end);
   ended_ = std::move(ended);
+  take_defaults();
+}
+
+void ControllerTerm::take_defaults() {
+  state_.defaults = std::make_shared<const std::map<std::string, std::string>>(parts_.defaults);
+  if (serving_) wake_balance(true);
 }
 
 void ControllerTerm::resign(Error why) {

@@ -42,6 +42,8 @@ class ControllerTerm final : UpdateListener {
 
   /// Reads all, elects, tells everybody, and goes on until the term ends; answers why it did.
   Task<> serve();
+  /// Those of the parts are others now.
+  void take_defaults();
   /// Ends the term.
   void resign(Error why);
   bool serving() const noexcept { return serving_; }

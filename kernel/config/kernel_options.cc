@@ -1,5 +1,6 @@
 #include "kernel/config/kernel_options.h"
 
+#include <array>
 #include <cstdint>
 #include <limits>
 
@@ -101,7 +102,13 @@ constexpr MillraceOption required(MillraceOption option) {
   option.flags |= MILLRACE_OPTION_REQUIRED;
   return option;
 }
-constexpr MillraceOption stream_table[] = {
+template <std::size_t N>
+constexpr std::array<MillraceOption, N> all_reloadable(const MillraceOption (&table)[N]) {
+  std::array<MillraceOption, N> marked{};
+  for (std::size_t at = 0; at + 1 < N; ++at) marked[at] = reloadable(table[at]);
+  return marked;
+}
+constexpr MillraceOption stream_rows[] = {
     required(texts("sources", nullptr,
                    "Topics to read; partition N of all of them is one task, with its own state.")),
     text("sink", "", nullptr,
@@ -122,12 +129,14 @@ constexpr MillraceOption stream_table[] = {
             "An operator that takes longer for a record stops the stream; another thread takes the "
             "place of its own."),
     end_of_list};
-constexpr MillraceOption stream_step_table[] = {
+constexpr MillraceOption stream_step_rows[] = {
     required(text("operator", nullptr, nullptr,
                   "NAME of operators/NAME.so; its options stand beside it.")),
     text("name", nullptr, nullptr,
          "The step's own name, under which its state is kept; not set: that of the operator."),
     end_of_list};
+constexpr auto stream_table = all_reloadable(stream_rows);
+constexpr auto stream_step_table = all_reloadable(stream_step_rows);
 constexpr MillraceOption topic_table[] = {
     integer("partitions", "partitions", nullptr, 1, topic_partitions_max,
             "How many the topic is made with; not set: num.partitions."),
@@ -148,8 +157,8 @@ const MillraceOption* coordination_options() noexcept { return coordination_tabl
 const MillraceOption* cluster_options() noexcept { return cluster_table; }
 const MillraceOption* storage_options() noexcept { return storage_table; }
 const MillraceOption* transport_options() noexcept { return transport_table; }
-const MillraceOption* stream_options() noexcept { return stream_table; }
-const MillraceOption* stream_step_options() noexcept { return stream_step_table; }
+const MillraceOption* stream_options() noexcept { return stream_table.data(); }
+const MillraceOption* stream_step_options() noexcept { return stream_step_table.data(); }
 const MillraceOption* topic_table_options() noexcept { return topic_table; }
 
 }  // namespace millrace::kernel

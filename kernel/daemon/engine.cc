@@ -22,6 +22,18 @@
 
 namespace millrace::kernel {
 
+std::vector<NewTopic> declared_topics(const std::vector<TopicSettings>& settings) {
+  std::vector<NewTopic> topics;
+  for (const auto& declared : settings) {
+    auto& topic = topics.emplace_back();
+    topic.name = declared.name;
+    topic.partitions = declared.partitions;
+    topic.replication_factor = declared.replication_factor;
+    for (const auto& [name, value] : declared.configs) topic.configs.emplace_back(name, value);
+  }
+  return topics;
+}
+
 namespace {
 
 // Of the time that a stop takes; whoever could not hand over in it lets others find out.
@@ -40,18 +52,6 @@ HostSettings host_settings(const Plan& plan) {
   settings.insert_or_assign("broker.id", std::to_string(plan.broker.id));
   settings.insert_or_assign("broker.data", plan.broker.data);
   return settings;
-}
-
-std::vector<NewTopic> declared_topics(const Plan& plan) {
-  std::vector<NewTopic> topics;
-  for (const auto& declared : plan.topics) {
-    auto& topic = topics.emplace_back();
-    topic.name = declared.name;
-    topic.partitions = declared.partitions;
-    topic.replication_factor = declared.replication_factor;
-    for (const auto& [name, value] : declared.configs) topic.configs.emplace_back(name, value);
-  }
-  return topics;
 }
 
 // What whoever starts a broker by hand meets first: the default folder is for a service of its own
@@ -139,7 +139,7 @@ Task<> Engine::start_steps() {
   step_ = Step::data;
   doing_ = Doing::announcing;
   MR_CO_CHECK(co_await broker_->announce(endpoints_));
-  MR_CO_CHECK(co_await broker_->make_declared(declared_topics(plan_)));
+  MR_CO_CHECK(co_await broker_->make_declared(declared_topics(plan_.topics)));
   MR_CO_CHECK(co_await streams_->open());
   replacements_->open();
   step_ = Step::running;
@@ -207,7 +207,6 @@ void Engine::make_streams() {
                                                          .broker = *broker_,
                                                          .partitions = broker_->partitions(),
                                                          .coordination = *coordination_,
-                                                         .codecs = plugins_->codecs(),
                                                          .log = services_.log,
                                                          .metrics = services_.metrics,
                                                          .files = PluginFiles(plan_.plugin_folders),
@@ -280,31 +279,41 @@ Result<> Engine::connect_peers() {
                         link->plugin, " advertises no address to other brokers")};
   }
   auto& peers = *static_cast<PeerLink*>(link->extension);
+  auto* records = record_link_of(link->plugin);
+  links_ = {&peers, records};
+  peer_listener_ = link->plugin;
   broker_->connect(peers, link->plugin);
-  streams_->connect({&peers, record_link_of(link->plugin), link->plugin});
+  streams_->connect({&peers, records, link->plugin});
   return {};
 }
 
 Task<> Engine::listen() {
-  for (const auto& [name, transport] : plugins_->transports()) {
-    auto endpoint = co_await transport->listen(*broker_);
-    if (!endpoint) {
-      auto [code, detail] = std::move(endpoint).error();
-      detail = "transport." + name + ": " + std::move(detail);
-      if (code == Errc::conflict) {
-        detail += "; end what listens there, or set transport." + name + ".listen";
-      }
-      co_return Error{code, std::move(detail)};
-    }
-    listening_.push_back(transport);
-    endpoint->listener = name;
-    const bool advertised = !endpoint->advertised.host.empty();
-    log_.info("listening",
-              {{"transport", name},
-               {"address", to_string(endpoint->bound)},
-               {"advertised", advertised ? to_string(endpoint->advertised) : "nowhere"}});
-    if (advertised) endpoints_.push_back(*std::move(endpoint));
+  for (auto& named : plugins_->transports()) {
+    auto listening = listen_on(std::move(named));
+    MR_CO_CHECK(co_await std::move(listening));
   }
+  co_return {};
+}
+
+Task<> Engine::listen_on(NamedTransport named) {
+  const auto& [name, transport] = named;
+  auto endpoint = co_await transport->listen(*broker_);
+  if (!endpoint) {
+    auto [code, detail] = std::move(endpoint).error();
+    detail = "transport." + name + ": " + std::move(detail);
+    if (code == Errc::conflict) {
+      detail += "; end what listens there, or set transport." + name + ".listen";
+    }
+    co_return Error{code, std::move(detail)};
+  }
+  listening_.push_back(transport);
+  endpoint->listener = name;
+  const bool advertised = !endpoint->advertised.host.empty();
+  log_.info("listening",
+            {{"transport", name},
+             {"address", to_string(endpoint->bound)},
+             {"advertised", advertised ? to_string(endpoint->advertised) : "nowhere"}});
+  if (advertised) endpoints_.push_back(*std::move(endpoint));
   co_return {};
 }
 
@@ -357,15 +366,19 @@ Task<> Engine::stop(Duration grace) {
 // To whoever asks, and to monitoring.
 void Engine::tell_plugins() {
   auto facts = plugins_->facts();
-  for (const auto& plugin : facts) {
-    services_.metrics
-        .gauge("millrace_plugin_info", "Plugins that run",
-               {{"id", plugin.id},
-                {"instance", plugin.instance},
-                {"kind", plugin.kind},
-                {"version", plugin.version}})
-        .set(1);
-  }
+  const auto note = [this](const std::vector<PluginFact>& plugins, std::int64_t value) {
+    for (const auto& plugin : plugins) {
+      services_.metrics
+          .gauge("millrace_plugin_info", "Plugins that run",
+                 {{"id", plugin.id},
+                  {"instance", plugin.instance},
+                  {"kind", plugin.kind},
+                  {"version", plugin.version}})
+          .set(value);
+    }
+  };
+  note(operations_.plugins(), 0);
+  note(facts, 1);
   operations_.set_plugins(std::move(facts));
 }
 

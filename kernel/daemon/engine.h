@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <millrace/admin.h>
 #include <millrace/aggregates.h>
 #include <millrace/coordination.h>
 #include <millrace/environment.h>
@@ -27,8 +28,12 @@ class AggregateFiles;
 class AggregateRouter;
 class KernelBroker;
 class ReplacementService;
+struct PluginChanges;
 class StderrLog;
 class StreamService;
+
+/// As a client would ask for them.
+std::vector<NewTopic> declared_topics(const std::vector<TopicSettings>& settings);
 
 /// [control thread]
 class Engine {
@@ -57,8 +62,10 @@ class Engine {
   /// touched, nobody connected to, nothing listened on.
   Task<std::vector<Error>> check();
 
-  /// Takes over what a broker that runs can of a configuration that was read again: its streams.
-  /// An error: something of it is wrong, and nothing was changed.
+  /// Takes over what a broker that runs can of a configuration that was read again: streams,
+  /// aggregates' plugins, codecs and transports that are new, transports that are gone, topics.
+  /// An error: something of it is wrong, and nothing was changed. What was begun meanwhile has
+  /// ended again.
   Task<ReloadOutcome> reload(Plan wanted);
 
   Step step() const noexcept { return step_; }
@@ -86,9 +93,21 @@ class Engine {
   Result<> connect(ServiceProvider& provider, std::string_view plugin);
   void make_streams();
   void make_replacements();
+  // engine_reload.cc
+  bool needs_to_run(const PlannedPlugin& plugin) const;
+  Task<> start_plugins(const std::vector<PlannedPlugin>& plugins);
+  Task<> start_each(const std::vector<PlannedPlugin>& plugins);
+  Task<> use_plugins(const PluginChanges& changes, ReloadOutcome& outcome);
+  Task<> end_transport(std::string instance, Duration grace);
+  Task<> tell_addresses(ReloadOutcome& outcome);
+  Task<> end_transports(const std::vector<std::string>& instances, ReloadOutcome& outcome);
+  Task<> change_streams(std::vector<PlannedStream> wanted, ReloadOutcome& outcome);
+  Task<> change_defaults(const std::map<std::string, std::string>& wanted, ReloadOutcome& outcome);
+  Task<> make_topics(std::vector<TopicSettings> wanted, ReloadOutcome& outcome);
   Task<> replace_aggregates(const std::vector<PlannedPlugin>& wanted, ReloadOutcome& outcome);
   Task<bool> replace_aggregates_of(const PlannedPlugin& plugin, ReloadOutcome& outcome);
   Task<> listen();
+  Task<> listen_on(NamedTransport named);
   Result<std::optional<NamedExtension>> find_peer_link() const;
   RecordLink* record_link_of(std::string_view instance) const;
   Result<> connect_peers();
@@ -113,6 +132,10 @@ class Engine {
   std::map<std::string, const MillraceDescriptor*> replaced_;
   std::vector<Transport*> listening_;
   std::vector<Endpoint> endpoints_;
+  bool endpoints_told_ = true;  // as they are now
+  // What other brokers are reached by: the objects, and the transport that they find this one by.
+  std::vector<const void*> links_;
+  std::string peer_listener_;
 };
 
 }  // namespace millrace::kernel

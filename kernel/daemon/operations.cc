@@ -20,7 +20,7 @@ bool is_above(std::string_view above, std::string_view subsystem) {
 // What writes log lines, and what the configuration has a level for.
 std::vector<std::string> BrokerOperations::subsystems() const {
   std::vector<std::string> names{"broker", "environment"};
-  for (const auto& plugin : plugins_) names.push_back(plugin.kind + "." + plugin.instance);
+  for (const auto& plugin : plugins()) names.push_back(plugin.kind + "." + plugin.instance);
   for (const auto& [subsystem, level] : log_->levels().of) names.push_back(subsystem);
   std::ranges::sort(names);
   const auto repeated = std::ranges::unique(names);

@@ -19,19 +19,25 @@ class BrokerOperations final : public Operations {
   BrokerOperations(std::vector<SettingFact> settings, StderrLog* log)
       : settings_(std::move(settings)), log_(log) {}
 
-  /// Before any transport listens.  [control thread]
-  void set_plugins(std::vector<PluginFact> plugins) { plugins_ = std::move(plugins); }
+  /// Those that run now.  [any thread]
+  void set_plugins(std::vector<PluginFact> plugins) {
+    const std::lock_guard lock(facts_mutex_);
+    plugins_ = std::move(plugins);
+  }
   void set_state(State state) noexcept { state_ = state; }
   /// As they count now.  [any thread]
   void set_settings(std::vector<SettingFact> settings) {
-    const std::lock_guard lock(settings_mutex_);
+    const std::lock_guard lock(facts_mutex_);
     settings_ = std::move(settings);
   }
 
   State state() const noexcept override { return state_; }
-  std::vector<PluginFact> plugins() const override { return plugins_; }
+  std::vector<PluginFact> plugins() const override {
+    const std::lock_guard lock(facts_mutex_);
+    return plugins_;
+  }
   std::vector<SettingFact> settings() const override {
-    const std::lock_guard lock(settings_mutex_);
+    const std::lock_guard lock(facts_mutex_);
     return settings_;
   }
   std::vector<LogLevelFact> log_levels() const override;
@@ -40,10 +46,10 @@ class BrokerOperations final : public Operations {
  private:
   std::vector<std::string> subsystems() const;
 
-  mutable std::mutex settings_mutex_;
-  std::vector<SettingFact> settings_;  // guarded by settings_mutex_
+  mutable std::mutex facts_mutex_;
+  std::vector<SettingFact> settings_;  // guarded by facts_mutex_
+  std::vector<PluginFact> plugins_;    // likewise
   StderrLog* const log_;
-  std::vector<PluginFact> plugins_;
   std::atomic<State> state_ = State::starting;
   std::mutex levels_mutex_;  // one change at a time
 };

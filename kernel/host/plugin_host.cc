@@ -134,7 +134,7 @@ class PluginHost::Instance {
   }
   Error failed(Errc code, std::string_view reason) const { return failed(code, "", reason); }
 
-  const PlannedPlugin& planned_;
+  const PlannedPlugin planned_;
   InstanceHost host_;
   std::unique_ptr<Plugin, void (*)(Plugin*) noexcept> plugin_;
   Registered registered_;
@@ -181,7 +181,25 @@ Result<> PluginHost::start(const PlannedPlugin& planned) {
   return {};
 }
 
+Result<> PluginHost::add(const PlannedPlugin& planned) {
+  MR_CHECK(start(planned));
+  plugins_.push_back(planned);
+  return {};
+}
+
+void PluginHost::retire(std::string_view kind, std::string_view instance) {
+  std::erase_if(plugins_, [&](const PlannedPlugin& one) {
+    return one.request.kind == kind && one.request.instance == instance;
+  });
+  const auto found = std::ranges::find_if(
+      running_, [&](const auto& one) { return one->kind() == kind && one->name() == instance; });
+  if (found == running_.end()) return;
+  retired_.push_back(std::move(*found));
+  running_.erase(found);
+}
+
 void PluginHost::stop(std::string_view kind) noexcept {
+  std::erase_if(retired_, [kind](const auto& one) { return one->kind() == kind; });
   for (std::size_t at = running_.size(); at-- > 0;) {
     if (running_[at]->kind() == kind) {
       running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(at));
@@ -190,6 +208,7 @@ void PluginHost::stop(std::string_view kind) noexcept {
 }
 
 void PluginHost::stop() noexcept {
+  retired_.clear();
   while (!running_.empty()) running_.pop_back();
 }
 
@@ -240,6 +259,14 @@ std::vector<NamedExtension> PluginHost::extensions(std::string_view id) const {
     if (extension) result.push_back({std::string(instance->id()), extension});
   }
   return result;
+}
+
+void* PluginHost::extension_of(std::string_view kind, std::string_view instance,
+                               std::string_view id) const {
+  for (const auto& one : running_) {
+    if (one->kind() == kind && one->name() == instance) return one->extension(id);
+  }
+  return nullptr;
 }
 
 std::vector<PlannedPlugin> PluginHost::planned(std::string_view kind) const {

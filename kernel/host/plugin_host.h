@@ -55,6 +55,12 @@ class PluginHost {
   Result<> start(std::string_view kind);
   /// Starts what can be started of a kind, and answers what is wrong with the others.
   std::vector<Error> try_start(std::string_view kind);
+  /// While the broker runs: starts one more, which runs like the others from then on. After an
+  /// error nothing is left of it.
+  Result<> add(const PlannedPlugin& planned);
+  /// It runs no more: the caller has stopped what it registered, which stays until its kind stops,
+  /// for others may still hold on to it.
+  void retire(std::string_view kind, std::string_view instance);
   /// Destroys what the instances of a kind have registered, then them, last started first. The
   /// caller has stopped transports and closed storage before. Idempotent.
   void stop(std::string_view kind) noexcept;
@@ -70,6 +76,9 @@ class PluginHost {
   std::vector<NamedAggregate> aggregates() const;
   /// What Plugin::extension(id) answers, of those that have it, in the order of start.
   std::vector<NamedExtension> extensions(std::string_view id) const;
+
+  /// What the instance's Plugin::extension(id) answers; nullptr when it does not run.
+  void* extension_of(std::string_view kind, std::string_view instance, std::string_view id) const;
 
   /// What the instances of a kind are, or were, started from.
   std::vector<PlannedPlugin> planned(std::string_view kind) const;
@@ -90,6 +99,7 @@ class PluginHost {
   std::shared_ptr<const HostSettings> settings_;
   HostServices services_;
   std::vector<std::unique_ptr<Instance>> running_;
+  std::vector<std::unique_ptr<Instance>> retired_;
 };
 
 }  // namespace millrace::kernel

@@ -27,6 +27,7 @@ enum ConfigTraits : std::uint32_t {
   config_only_when_set = 4,  ///< described where somebody has set it, as old names are
   config_fact = 8,           ///< of a broker: told, never set under this name
   config_of_all = 16,        ///< of a broker: set for all of them, never for one
+  config_reread = 32,        ///< of a broker: not dynamic, yet a reload of the configuration counts
 };
 
 struct ConfigOption {
@@ -60,6 +61,7 @@ const TopicOption* find_topic_option(std::string_view name) noexcept;
 const BrokerOption* find_broker_option(std::string_view name) noexcept;
 
 /// The keys allowed in `[defaults]`: broker settings, and every topic setting under its own name.
+/// Those that a reload takes over are marked as reloadable.
 /// Ends with an entry whose name is null. Topic settings have no default here: where one is absent,
 /// its broker-level synonyms count.  [any thread]
 const MillraceOption* broker_defaults() noexcept;

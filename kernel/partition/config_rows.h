@@ -19,15 +19,21 @@ inline constexpr const char* codec_choices = "uncompressed|zstd|lz4|snappy|gzip|
 inline constexpr const char* timestamp_choices = "CreateTime|LogAppendTime";
 inline constexpr const char* cleanup_choices = "compact|delete";
 
+constexpr std::uint32_t flags_of(std::uint32_t traits) {
+  return (traits & (config_dynamic | config_reread)) != 0 ? MILLRACE_OPTION_RELOADABLE : 0;
+}
+
 constexpr ConfigOption number(const char* name, const char* unit, const char* fallback,
                               std::int64_t minimum, std::int64_t maximum, const char* help,
                               std::uint32_t traits = 0) {
-  return {{name, MILLRACE_OPTION_INTEGER, unit, fallback, minimum, maximum, nullptr, help, 0},
+  return {{name, MILLRACE_OPTION_INTEGER, unit, fallback, minimum, maximum, nullptr, help,
+           flags_of(traits)},
           traits};
 }
 constexpr ConfigOption ratio(const char* name, const char* fallback, const char* help,
                              std::uint32_t traits = 0) {
-  return {{name, MILLRACE_OPTION_NUMBER, nullptr, fallback, 0, 1, nullptr, help, 0}, traits};
+  return {{name, MILLRACE_OPTION_NUMBER, nullptr, fallback, 0, 1, nullptr, help, flags_of(traits)},
+          traits};
 }
 constexpr ConfigOption real(const char* name, const char* unit, const char* fallback,
                             const char* help, std::uint32_t traits = 0) {
@@ -38,13 +44,13 @@ constexpr ConfigOption real(const char* name, const char* unit, const char* fall
 constexpr ConfigOption flag(const char* name, const char* fallback, const char* help,
                             std::uint32_t traits = 0) {
   return {{name, MILLRACE_OPTION_BOOLEAN, nullptr, fallback, unbounded_min, unbounded_max, nullptr,
-           help, 0},
+           help, flags_of(traits)},
           traits};
 }
 constexpr ConfigOption text(const char* name, const char* fallback, const char* choices,
                             const char* help, std::uint32_t traits = 0) {
   return {{name, MILLRACE_OPTION_TEXT, nullptr, fallback, unbounded_min, unbounded_max, choices,
-           help, 0},
+           help, flags_of(traits)},
           traits};
 }
 

@@ -12,7 +12,7 @@ AggregateShard::AggregateShard(KernelBroker& broker, ShardState& state, EffectCa
       view_(broker.config(), state),
       host_{.environment = broker.parts().environment,
             .shard = state.shard(),
-            .codecs = broker.parts().codecs,
+            .codecs = state.codecs(),
             .log = Log(broker.parts().log.sink(), "aggregates"),
             .view = view_,
             .effects = effects,

@@ -31,7 +31,6 @@ struct StreamParts {
   KernelBroker& broker;
   PartitionMap& partitions;
   Coordination& coordination;
-  Codecs codecs;
   LogSink& log;
   Metrics& metrics;
   PluginFiles files;

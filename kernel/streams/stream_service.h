@@ -37,6 +37,8 @@ class StreamService final : public Streams {
   /// started, changed, replaced or ended, as by a restart. An error: one of them is wrong, and
   /// nothing was changed.  [control thread]
   Task<std::vector<StreamChange>> reconfigure(std::vector<PlannedStream> wanted);
+  /// What it would refuse, before anything else is changed.  [control thread]
+  Task<> try_to_reconfigure(std::vector<PlannedStream> wanted);
   /// As replace(), which is this and then remember().
   Task<> replace_unremembered(std::string name, std::string step, std::string file);
   /// The operators that it has now are those of every start, of all brokers.
@@ -71,6 +73,7 @@ class StreamService final : public Streams {
   Task<> replace_here(std::string name, std::string step, std::string file);
   Task<> remember_here(std::string name);
   Task<std::vector<StreamChange>> reconfigure_here(std::vector<PlannedStream> wanted);
+  Task<> try_to_reconfigure_here(std::vector<PlannedStream> wanted);
   Task<> try_changes(const std::vector<StreamChange>& changes,
                      const std::vector<PlannedStream>& wanted);
   Task<> make_change(const StreamChange& change, const PlannedStream* planned,

@@ -23,6 +23,20 @@ Task<std::vector<StreamChange>> StreamService::reconfigure(std::vector<PlannedSt
   co_return std::move(changes);
 }
 
+Task<> StreamService::try_to_reconfigure(std::vector<PlannedStream> wanted) {
+  auto make = [this, wanted = std::move(wanted)] { return try_to_reconfigure_here(wanted); };
+  auto trying = run_on(home(), std::move(make));
+  co_return co_await std::move(trying);
+}
+
+Task<> StreamService::try_to_reconfigure_here(std::vector<PlannedStream> wanted) {
+  MR_CO_TRY(const auto held, co_await changes_.lock());
+  if (!open_) co_return Error{Errc::closed, "the broker is starting or stopping"};
+  const auto changes = changes_between(configured_, wanted);
+  auto trying = try_changes(changes, wanted);
+  co_return co_await std::move(trying);
+}
+
 Task<std::vector<StreamChange>> StreamService::reconfigure_here(std::vector<PlannedStream> wanted) {
   MR_CO_TRY(const auto held, co_await changes_.lock());
   if (!open_) co_return Error{Errc::closed, "the broker is starting or stopping"};

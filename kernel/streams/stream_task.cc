@@ -139,6 +139,7 @@ Task<> StreamTask::turn() {
 }
 
 Task<> StreamTask::process(TurnInput input) {
+  state_->use(parts_.partitions.here().codecs());
   auto work = [state = state_, input = std::move(input)] { return run_safely(*state, input); };
   auto running = run_watched(parts_.environment, limit_, std::move(work));
   auto result = co_await std::move(running);

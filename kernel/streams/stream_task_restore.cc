@@ -52,7 +52,8 @@ Task<> StreamTask::prepare() {
 
 Task<> StreamTask::make_state() {
   auto work = [run = run_, partition = partition_, &clock = parts_.environment.clock(),
-               codecs = parts_.codecs, skip = skip_]() -> Result<std::shared_ptr<TurnState>> {
+               codecs = parts_.partitions.here().codecs(),
+               skip = skip_]() -> Result<std::shared_ptr<TurnState>> {
     std::vector<OperatorChain::Step> steps;
     for (std::size_t at = 0; at < run->plugins.size(); ++at) {
       const auto& plugin = run->plugins[at];

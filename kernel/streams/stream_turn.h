@@ -80,6 +80,8 @@ class TurnState {
   TurnState(TurnSettings settings, std::vector<OperatorChain::Step> steps, std::string sink,
             std::shared_ptr<StreamMemory> memory, const Clock& clock, Codecs codecs);
 
+  /// Those of before outlive it. Between two turns.
+  void use(const Codecs& codecs) noexcept { codecs_ = codecs; }
   TurnResult run(const TurnInput& input);
   /// The turn ends at the next record.  [any thread]
   void hurry() noexcept { hurried_.store(true, std::memory_order_relaxed); }

@@ -10,13 +10,18 @@ import time
 from itertools import count
 from pathlib import Path
 
+import confluent_kafka as ck
 import pytest
+from confluent_kafka.admin import AdminClient
 
-from harness.broker import Millrace
+from harness.broker import Millrace, free_port
+from harness.client import ClientError
 from harness.confluent import Confluent, create_topic
 from harness.plugin_files import install, install_damaged
 from harness.records import Record
 from harness.streams import STEPS, Streams
+from harness.tool import Tool
+from harness.wire import RawConnection
 
 pytestmark = pytest.mark.millrace
 
@@ -328,6 +333,118 @@ def test_what_waits_for_a_restart_is_shown_by_the_status(reloaded):
     for word in ("plugin compression/zstd ends", "compression.plugins"):
         assert word in status
         reloaded.broker.wait_for_log_line("count from the next start", word)
+
+
+def test_a_reload_makes_topics_that_are_declared_and_says_where_one_differs(reloaded):
+    broker = reloaded.broker
+    client = Confluent(broker.address)
+    reloaded.declared.write_text("[topic.orders]\npartitions = 3\n")
+    assert reloaded.reload() == ""
+    broker.wait_for_log_line("SIGHUP: done", "topic orders: made")
+    assert client.partition_count("orders") == 3
+    reloaded.declared.write_text("[topic.orders]\npartitions = 5\n[topic.more]\n")
+    assert reloaded.reload() == "topic orders stays as it is: partitions is 3, declared 5"
+    broker.wait_for_log_line("differs from its declaration", "topic=orders")
+    assert client.partition_count("orders") == 3
+    assert client.partition_count("more") == 1
+    assert reloaded.reload() == ""  # it has been told
+    client.close()
+
+
+def test_defaults_that_are_looked_up_anew_count_after_a_reload(reloaded):
+    client = Confluent(reloaded.broker.address)
+    client.create_topic("orders", 1)
+    client.produce("orders", [Record(b"k", b"x" * 2000, partition=0)])
+    reloaded.declared.write_text(
+        '[defaults]\n"message.max.bytes" = 1000\n"num.partitions" = 4\n"num.replica.fetchers" = 2\n'
+    )
+    status = reloaded.reload()
+    assert status == 'from the next start: defaults."num.replica.fetchers"'
+    reloaded.broker.wait_for_log_line("SIGHUP: done", "message.max.bytes counts now")
+    with pytest.raises(ClientError):
+        client.produce("orders", [Record(b"k", b"x" * 2000, partition=0)])
+    tool = Tool(reloaded.broker.address)
+    tool.text("topic", "create", "more")
+    assert client.partition_count("more") == 4
+    client.close()
+
+
+def send_compressed(broker: Millrace, codec: str) -> ck.KafkaError | None:
+    outcome: list[ck.KafkaError | None] = []
+    producer = ck.Producer({"bootstrap.servers": broker.address, "compression.type": codec})
+    producer.produce("packed", b"x" * 2000, partition=0, on_delivery=lambda error, _: outcome.append(error))
+    assert producer.flush(DATAGRAM_SECONDS_MAX) == 0
+    return outcome[0]
+
+
+def test_a_codec_that_is_new_is_used_after_a_reload_and_one_that_is_gone_until_the_next_start(tmp_path):
+    config = tmp_path / "millrace.toml"
+    config.write_text('[compression]\nplugins = ["gzip"]\n')
+    one = Supervised(tmp_path / "broker", config)
+    reloaded = Reloaded(tmp_path, one)
+    try:
+        one.begin().wait_told("READY=1")
+        create_topic(one.address, "packed", 1)
+        assert send_compressed(one, "zstd").code() == ck.KafkaError.UNSUPPORTED_COMPRESSION_TYPE
+        config.write_text('[compression]\nplugins = ["gzip", "zstd"]\n')
+        assert reloaded.reload() == ""
+        one.wait_for_log_line("SIGHUP: done", "plugin compression/zstd: started")
+        assert send_compressed(one, "zstd") is None
+        config.write_text('[compression]\nplugins = ["zstd"]\n')
+        status = reloaded.reload()
+        assert status.startswith("from the next start: plugin compression/gzip ends, ")
+        assert "compression.plugins" in status
+        assert send_compressed(one, "gzip") is None
+        assert one.stop()[0] == 0
+    finally:
+        one.close()
+
+
+def test_transports_begin_and_end_by_reloads_and_clients_are_told(reloaded):
+    broker = reloaded.broker
+    inner = f"127.0.0.1:{free_port()}"
+    table = '[transport.inner]\nplugin = "kafka"\n'
+
+    def brokers(bootstrap: str) -> list[str]:
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        found = admin.list_topics(timeout=DATAGRAM_SECONDS_MAX).brokers.values()
+        return [f"{one.host}:{one.port}" for one in found]
+
+    reloaded.declared.write_text(f'{table}listen = "{broker.address}"\n[topic.late]\n')
+    assert "set transport.inner.listen" in reloaded.reload()
+    broker.wait_for_log_line("nothing was changed", "set transport.inner.listen")
+
+    reloaded.declared.write_text(f'{table}listen = "{inner}"\n')
+    assert reloaded.reload() == ""
+    broker.wait_for_log_line("SIGHUP: done", "plugin transport/inner: started")
+    # Each listener tells of itself.
+    assert brokers(inner) == [inner] and brokers(broker.address) == [broker.address]
+    client = Confluent(inner)
+    client.create_topic("orders", 1)
+    client.produce("orders", [Record(b"k", b"v", partition=0)])
+    assert client.read("orders", 0)[-1].value == b"v"
+    client.close()
+    assert Confluent(broker.address).partition_count("orders") == 1
+    with pytest.raises(ClientError):
+        Confluent(broker.address).partition_count("late")
+
+    reloaded.declared.write_text(f'{table}listen = "{inner}"\n"max.connections" = 7\n')
+    assert reloaded.reload() == 'from the next start: transport.inner."max.connections"'
+    # Whoever is connected is let go.
+    with RawConnection(inner) as connected:
+        connected.ask_api_versions()
+        reloaded.declared.unlink()
+        assert reloaded.reload() == ""
+        assert connected.closed_by_broker()
+    broker.wait_for_log_line("SIGHUP: done", "transport inner: ended")
+    with pytest.raises(ConnectionRefusedError):
+        RawConnection(inner)
+    facts = Streams(broker).http.get("/admin/plugins")
+    assert "inner" not in str(facts)
+    # And back again, as before.
+    reloaded.declared.write_text(f'{table}listen = "{inner}"\n')
+    assert reloaded.reload() == ""
+    assert brokers(inner) == [inner]
 
 
 def test_an_aggregate_goes_on_as_its_upgraded_plugin_and_one_that_does_not_fit_is_told(tmp_path):

@@ -18,10 +18,13 @@ class DeclaredTopicsTest : public BrokerTest {
     topic.replication_factor = replication_factor;
     return topic;
   }
-  void make(std::vector<NewTopic> topics) {
-    const auto made =
+  using State = DeclaredTopic::State;
+
+  std::vector<DeclaredTopic> make(std::vector<NewTopic> topics) {
+    auto made =
         world_.run(node_.control(), [&] { return broker_->make_declared(std::move(topics)); });
     EXPECT_TRUE(made) << to_string(made.error());
+    return made ? *std::move(made) : std::vector<DeclaredTopic>();
   }
   TopicInfo topic(const std::string& name) {
     const MetadataRequest request{.topics = std::vector<TopicName>{{name, {}}},
@@ -100,6 +103,41 @@ TEST_F(DeclaredTopicsTest, ThatCannotBeMadeAreToldAndTheOthersAre) {
   EXPECT_EQ(topic("a_b").error, ErrorCode::unknown_topic_or_partition);
   EXPECT_EQ(topic("orders").error, ErrorCode::none);
   EXPECT_EQ(lines_with("collides with existing topic 'a.b'"), 1);
+}
+
+TEST_F(DeclaredTopicsTest, ThoseThatAReloadDeclaresAreMadeAndWhatBecameOfEachIsAnswered) {
+  ASSERT_EQ(make({declared("orders", 2)}).at(0).state, State::made);
+  create("a.b", 1);
+  const auto again = make(
+      {declared("orders", 2), declared("more", 3), declared("a_b", 1), declared("wide", 1, 2)});
+  ASSERT_EQ(again.size(), 4u);
+  EXPECT_EQ(again[0].state, State::as_declared);
+  EXPECT_EQ(again[1].state, State::made);
+  EXPECT_EQ(topic("more").partitions.size(), 3u);
+  EXPECT_EQ(again[2].state, State::refused);
+  EXPECT_NE(again[2].detail.find("collides with existing topic 'a.b'"), std::string::npos);
+  EXPECT_EQ(again[3].state, State::waits);
+  EXPECT_EQ(again[3].detail, "it needs 2 brokers for its replicas, there are 1");
+  EXPECT_EQ(lines_with("differs from its declaration"), 0);
+}
+
+TEST_F(DeclaredTopicsTest, ADeclarationThatChangesIsComparedWithTheTopic) {
+  make({declared("orders", 2)});
+  const auto again = make({declared("orders", 5)});
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].state, State::differs);
+  EXPECT_EQ(again[0].detail, "partitions is 2, declared 5");
+  EXPECT_EQ(topic("orders").partitions.size(), 2u);
+}
+
+TEST_F(DeclaredTopicsTest, WhatIsDeclaredNoMoreIsNotWaitedFor) {
+  make({declared("wide", 1, 2), declared("broad", 1, 2)});
+  make({declared("broad", 1, 2)});
+  create("wide", 1);
+  create("broad", 1);
+  world_.run_for(seconds(1500));
+  EXPECT_EQ(lines_with("topic=wide differences"), 0);
+  EXPECT_EQ(lines_with("topic=broad differences"), 1) << "by one of the two that wait";
 }
 
 TEST_F(DeclaredTopicsTest, OfTheBrokersOwnGoBeforeWhatTheirOwnerWouldChoose) {

@@ -83,6 +83,35 @@ TEST_F(PluginHostTest, StartsInStagesAndStopsInReverse) {
   EXPECT_THAT(host.facts(), IsEmpty());
 }
 
+TEST_F(PluginHostTest, OneMoreRunsLikeTheOthersAndOneThatIsRetiredStaysUntilItsKindStops) {
+  auto host = host_of(whole_broker);
+  for (const auto kind : plugin_kinds) ASSERT_TRUE(host.start(kind)) << kind;
+  auto extra = host.planned("transport").at(0);
+  extra.request.instance = "extra";
+  ASSERT_TRUE(host.add(extra));
+  EXPECT_EQ(host.transports().size(), 3U);
+  EXPECT_EQ(host.planned().size(), 7U);
+  log_.lines.clear();
+  host.retire("transport", "extra");
+  host.retire("transport", "nowhere");
+  EXPECT_THAT(log_.lines, IsEmpty());
+  EXPECT_EQ(host.transports().size(), 2U);
+  EXPECT_EQ(host.facts().size(), 6U);
+  EXPECT_EQ(host.planned().size(), 6U);
+  host.stop("transport");
+  EXPECT_EQ(log_.lines.size(), 3U);
+}
+
+TEST_F(PluginHostTest, OfOneMoreThatDoesNotStartNothingIsLeft) {
+  auto host = host_of(whole_broker);
+  for (const auto kind : plugin_kinds) ASSERT_TRUE(host.start(kind)) << kind;
+  const auto added = host.add(planned(good_plugin("another_gzip"), "another_gzip"));
+  ASSERT_FALSE(added);
+  EXPECT_NE(added.error().detail.find("already provided by another plugin"), std::string::npos);
+  EXPECT_EQ(host.facts().size(), 6U);
+  EXPECT_EQ(host.planned().size(), 6U);
+}
+
 TEST_F(PluginHostTest, AnswersWhatWasRegistered) {
   auto host = host_of(whole_broker);
   EXPECT_EQ(host.codecs().find(CompressionId::gzip), nullptr);
