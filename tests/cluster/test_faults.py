@@ -14,7 +14,7 @@ from parts.load import Load, read_log
 from parts.waiting import pass_time, until
 
 NOT_LEADER = 6
-ZOOKEEPER_AWAY_SECONDS = 30
+ZOOKEEPER_AWAY_SECONDS = 6 * SESSION_MS / 1000
 GAP_SECONDS_MAX = 12 * SLOWDOWN
 """Where leaders move: what a busy machine may add. `tests/bench` measures."""
 TOLD_SECONDS_MAX = 3
