@@ -37,8 +37,8 @@ constexpr ConfigOption ratio(const char* name, const char* fallback, const char*
 }
 constexpr ConfigOption real(const char* name, const char* unit, const char* fallback,
                             const char* help, std::uint32_t traits = 0) {
-  return {{name, MILLRACE_OPTION_NUMBER, unit, fallback, unbounded_min, unbounded_max, nullptr, help,
-           0},
+  return {{name, MILLRACE_OPTION_NUMBER, unit, fallback, unbounded_min, unbounded_max, nullptr,
+           help, flags_of(traits)},
           traits};
 }
 constexpr ConfigOption flag(const char* name, const char* fallback, const char* help,
