@@ -176,6 +176,7 @@ class Partition {
   PartitionOffsets offsets() const noexcept;
   Offset log_start() const noexcept { return log_->bounds().start; }
   Offset log_end() const noexcept { return log_->bounds().end; }
+  std::vector<SegmentInfo> segments() const { return log_->segments(); }
   Offset high_watermark() const noexcept { return high_watermark_; }
   /// Everything below it is on stable storage.
   Offset recovery_point() const noexcept { return log_->bounds().recovery_point; }
@@ -271,7 +272,6 @@ class Partition {
   /// What is remembered of idempotent and transactional producers, by id.
   std::vector<ProducerInfo> producers() const { return producers_.describe(); }
 
-  /// Retention, expiry of producers, snapshots after a roll. Called every
   // ---- compaction (partition_compaction.cc) ----
 
   /// What compaction could clean now. `checkpointed` is up to where it had come when the broker
@@ -284,6 +284,7 @@ class Partition {
   Task<CompactionDone> compact(CompactionMeans means, std::function<bool()> stopping);
   const CompactionStatus& compaction() const noexcept { return compaction_; }
 
+  /// Retention, expiry of producers, snapshots after a roll. Called every
   /// log.retention.check.interval.ms.
   Task<> maintain();
   /// Stops taking requests (NOT_LEADER_OR_FOLLOWER), fails waiting ones, snapshots, closes the log.
@@ -383,7 +384,6 @@ class Partition {
   Task<Timestamp> max_timestamp();
   void notify_watches();
 
-  // partition_upkeep.cc
   // partition_compaction.cc
   Task<Timestamp> oldest_dirty(CleanableRange range);
   Task<CompactionDone> run_compaction(CompactionMeans means, std::function<bool()> stopping);
@@ -392,6 +392,7 @@ class Partition {
   Task<> forget_aborted(std::vector<Offset> markers);
   void note_cut(Offset end);
 
+  // partition_upkeep.cc
   Task<> recover();
   Task<> restore();
   Task<bool> restore_aborted();
@@ -456,12 +457,13 @@ class Partition {
   Offset snapshot_at_{0};     // where that was; nothing is known of an empty log
   Offset aborted_stored_{0};  // aborted transactions that ended below it are stored
   std::string epochs_stored_;
-  Gate running_;
   Mutex segments_stay_;  // while files are put beside segments, or segments are replaced
   CompactionStatus compaction_;
+  bool retention_due_ = false;  // once the pass has ended
   std::uint64_t cuts_ = 0;  // of the log's tail, or all of it
   Offset oldest_dirty_in_;  // the segment that this is about
   Timestamp oldest_dirty_;
+  Gate running_;
   CancelScope background_;
 };
 

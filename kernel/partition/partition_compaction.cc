@@ -100,6 +100,10 @@ Task<CompactionDone> Partition::compact(CompactionMeans means, std::function<boo
   compaction_.bytes_done = compaction_.bytes_to_do = 0;
   compaction_.failed = !done;
   compaction_.ended = now();
+  if (std::exchange(retention_due_, false) && !closing_) {
+    const auto kept = co_await apply_retention();
+    if (done && !kept) done = kept.error();
+  }
   if (done) {
     const auto range = cleanable();
     compaction_.clean_bytes = range.clean_bytes;

@@ -215,8 +215,9 @@ Task<> Partition::maintain() {
   auto pass = running_.enter();
   if (closing_ || !pass) co_return {};
   producers_.expire(now(), config_.producer_id_expiration_ms);
-  // A follower keeps what its leader keeps.
-  if (leading_) MR_CO_CHECK(co_await apply_retention());
+  // A pass of compaction would have to begin anew, and a long one never come to its end.
+  retention_due_ = compaction_.running;
+  if (!retention_due_) MR_CO_CHECK(co_await apply_retention());
   const auto segments = log_->segments();
   if (!segments.empty() && segments.back().base != snapshot_segment_) {
     MR_CO_CHECK(co_await store_state());
@@ -225,7 +226,9 @@ Task<> Partition::maintain() {
   co_return {};
 }
 
+// A follower keeps what its leader keeps.
 Task<> Partition::apply_retention() {
+  if (!leading_) co_return {};
   const auto plan = plan_retention(log_->segments(), config_, now(), high_watermark_);
   if (!plan) co_return {};
   if (plan->roll_active) MR_CO_CHECK(log_->roll());

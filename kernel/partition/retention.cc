@@ -24,7 +24,8 @@ std::optional<RetentionPlan> plan_retention(std::span<const SegmentInfo> segment
 
   std::optional<RetentionPlan> plan;
   for (const auto& segment : segments) {
-    if (segment.bytes == 0 || segment.next > high_watermark) break;
+    if (segment.next > high_watermark || (segment.active && segment.bytes == 0)) break;
+    if (segment.bytes == 0) continue;  // compaction has left nothing: it goes with the next one
     bytes_left -= segment.bytes;
     const bool too_old =
         config.retention_ms >= 0 && now.ms - newest_of(segment, now).ms > config.retention_ms;

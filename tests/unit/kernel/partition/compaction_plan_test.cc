@@ -74,6 +74,14 @@ TEST(CompactionPlanTest, WhatWasCleanedOfAnotherLogCountsForNothing) {
   EXPECT_EQ(plan(list, 5, 1000, {}, 12).first_dirty, Offset{12});
 }
 
+TEST(CompactionPlanTest, K05_BehindATrimIntoTheActiveSegmentNothingIsToBeCleaned) {
+  const auto list = segments({100, 200, 400});
+  const auto range = plan(list, 5, 1000, {}, 25);
+  EXPECT_EQ(range.first_dirty, Offset{25});
+  EXPECT_LE(range.limit, range.first_dirty);
+  EXPECT_FALSE(wants_cleaning(range, {.min_cleanable_dirty_ratio = 0}, now, {}));
+}
+
 TEST(CompactionPlanTest, TheDirtiestWantCleaning) {
   const auto wants = [](std::uint64_t clean, std::uint64_t dirty, const TopicConfig& config) {
     return wants_cleaning(

@@ -346,6 +346,28 @@ INSTANTIATE_TEST_SUITE_P(Formats, CompactionTest,
                                   std::to_string(std::get<1>(info.param));
                          });
 
+// Else a pass that takes longer than from one look of retention to the next would never end.
+TEST(CompactionRetentionTest, WaitsForThePassAndFollowsIt) {
+  auto config = compacted;
+  config["cleanup.policy"] = "compact,delete";
+  config["retention.bytes"] = "1";
+  StoredPartition stored("filelog", 12);
+  stored.open(config);
+  Writer writer(stored, 12, 2);
+  for (int at = 0; at < 120; ++at) writer.batch();
+  writer.end_all();
+  int looks = 0;
+  const auto done = stored.compact(1 << 20, [&] {
+    ++looks;
+    stored.begin_maintenance();
+    EXPECT_EQ(stored.partition().log_start(), Offset{0});
+  });
+  ASSERT_TRUE(done) << to_string(done.error());
+  EXPECT_GT(looks, 5);
+  EXPECT_GT(done->cleaned_to, Offset{100});
+  EXPECT_GT(stored.partition().log_start(), Offset{0});
+}
+
 // Aborted data goes first, then the row that hid it, then, when readers had their time, the marker;
 // and at no time is anything hidden that was committed.
 TEST(CompactionOfTransactionsTest, NothingOfAnAbortedOneStaysAndItsProducerGoesOn) {

@@ -44,6 +44,20 @@ TEST(RetentionTest, RemovesExpiredSegmentsFromTheFront) {
   EXPECT_FALSE(plan->roll_active);
 }
 
+// Of a log that is compacted too.
+TEST(RetentionTest, SegmentsOfWhichNothingIsLeftHoldUpNone) {
+  const TopicConfig config{.retention_ms = 1000};
+  auto list = segments({-1, now_ms - 3000, -1, now_ms});
+  list[0].bytes = list[2].bytes = 0;
+  const auto plan = plan_retention(list, config, now, end_of(list));
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->first_kept, Offset{20});
+  list[1].bytes = 0;
+  EXPECT_FALSE(plan_retention(list, config, now, end_of(list)));
+  list.back().bytes = 0;
+  EXPECT_FALSE(plan_retention(list, config, now, end_of(list)));
+}
+
 TEST(RetentionTest, RollsAnExpiredActiveSegment) {
   const TopicConfig config{.retention_ms = 1000};
   const auto list = segments({now_ms - 2000});

@@ -1,6 +1,7 @@
 // A partition on a storage plugin as it is shipped, in the simulated environment.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -123,6 +124,9 @@ class StoredPartition {
     EXPECT_TRUE(run([this] { return partition_->maintain(); }));
   }
 
+  /// From within, as when something else is under way.
+  void begin_maintenance() { spawn(shard(), partition_->maintain(), "maintenance"); }
+
   /// As DeleteRecords does it: the new start is durable before it is answered.
   void trim(Offset before) {
     auto trimmed = run([this, before] { return partition_->trim({.before = before}); });
@@ -141,12 +145,17 @@ class StoredPartition {
   }
 
   /// One pass, with as much memory for keys; of all of it where nothing says how far it is clean.
-  Result<CompactionDone> compact(std::uint64_t map_bytes = 1 << 20) {
+  /// `between` is called between its steps.
+  Result<CompactionDone> compact(
+      std::uint64_t map_bytes = 1 << 20, std::function<void()> between = [] {}) {
     auto need = run([this] { return partition_->compaction_need(std::nullopt); });
     if (!need) return need.error();
-    return run([this, map_bytes] {
+    return run([this, map_bytes, between] {
       CompactionMeans means{.map_bytes_max = map_bytes, .step_bytes = 2000};
-      return partition_->compact(means, [] { return false; });
+      return partition_->compact(means, [between] {
+        between();
+        return false;
+      });
     });
   }
   /// The power goes after so many more changes of the disk, until crash() brings it back.
