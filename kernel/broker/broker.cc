@@ -32,9 +32,10 @@ Task<> maintain_loop(ShardState& state, Duration interval, Log log) {
   }
 }
 
-Task<> start_shard(ShardState& state, Duration interval, Log log) {
+Task<> start_shard(ShardState& state, Duration interval, Scrubber& scrubber, Log log) {
   auto loop = maintain_loop(state, interval, std::move(log));
   spawn(state.shard(), std::move(loop), "maintenance", &state.background());
+  spawn(state.shard(), scrubber.run(state), "scrubbing", &state.background());
   co_return {};
 }
 
@@ -113,7 +114,8 @@ KernelBroker::KernelBroker(BrokerParts parts, BrokerConfig config)
                [this] { return ConfigSources(config_, cluster_.state()).merged(); }),
       admin_(parts_, config_, partitions_, topics_, cluster_.controller(), checkpoints_),
       configs_(*this, parts_, config_, cluster_),
-      producer_ids_(parts_.coordination, config_.id) {
+      producer_ids_(parts_.coordination, config_.id),
+      scrubber_(parts_, config_) {
   const auto shards = partitions_.shards().size();
   const auto slots = config_.number_of("max.incremental.fetch.session.cache.slots", 1000);
   const auto share = (static_cast<std::size_t>(slots) + shards - 1) / shards;
@@ -156,8 +158,8 @@ Task<> KernelBroker::announce(std::vector<Endpoint> endpoints) {
   const std::chrono::milliseconds interval(
       config_.number_of("log.retention.check.interval.ms", 300'000));
   for (const auto& state : partitions_.shards()) {
-    auto make = [&state = *state, interval, log = parts_.log] {
-      return start_shard(state, interval, log);
+    auto make = [this, &state = *state, interval] {
+      return start_shard(state, interval, scrubber_, parts_.log);
     };
     MR_CO_CHECK(co_await run_on(state->shard(), std::move(make)));
   }

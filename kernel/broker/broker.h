@@ -21,6 +21,7 @@
 #include "kernel/broker/offset_checkpoints.h"
 #include "kernel/broker/partitions.h"
 #include "kernel/broker/producer_ids.h"
+#include "kernel/broker/scrubber.h"
 #include "kernel/broker/topic_admin.h"
 #include "kernel/cluster/lease_clock.h"
 #include "kernel/replication/replicas.h"
@@ -158,6 +159,7 @@ class KernelBroker final : public Broker {
   // [control thread]
   bool opened_ = false;  // all partitions are open: what they are at may be noted
   ProducerIds producer_ids_;
+  Scrubber scrubber_;
   Gate running_;  // what close() waits for: ids being handed out
 };
 

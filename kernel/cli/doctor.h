@@ -158,6 +158,7 @@ Findings check_zookeeper(const Patient& patient, Probe& probe);
 // doctor_broker.cc
 Findings check_cluster(const Patient& patient, Probe& probe);
 Findings check_health(const Patient& patient, Probe& probe);
+Findings check_scrubbed(const Patient& patient, Probe& probe);
 Findings check_version(const Patient& patient, Probe& probe);
 
 /// What all of them find, in the order in which it is told. Where the configuration is wrong, what

@@ -143,6 +143,28 @@ Findings check_health(const Patient& patient, Probe& probe) {
        "is full or broken"}};
 }
 
+// What the broker's scrubber has found since it started.
+Findings check_scrubbed(const Patient& patient, Probe& probe) {
+  const auto* check = "log.corrupt";
+  if (patient.admin.empty()) return {};
+  const auto answer = get(patient.admin, "/metrics", probe);
+  if (!answer) return {};  // check_health has told
+  constexpr std::string_view before = "\nmillrace_log_corrupt_batches ";
+  const auto at = answer->body.find(before);
+  if (at == std::string::npos) return {};
+  const auto begin = at + before.size();
+  const auto count = answer->body.substr(begin, answer->body.find('\n', begin) - begin);
+  const auto evidence = concat(patient.admin, "/metrics: millrace_log_corrupt_batches ", count);
+  if (count == "0") {
+    return {{check, Severity::ok, "no log file that was read again has a wrong checksum", evidence,
+             ""}};
+  }
+  return {
+      {check, Severity::problem, concat(count, " batches on the disk are corrupt"), evidence,
+       "the broker's log names each with its file and offsets (journalctl -u millrace); look at "
+       "the disk, then stop the broker and see millrace log verify"}};
+}
+
 Findings check_version(const Patient& patient, Probe& probe) {
   const auto* check = "version";
   const std::string ours = MILLRACE_VERSION;

@@ -16,7 +16,7 @@ constexpr std::array of_broker{&check_plugins,    &check_data_folder,  &check_sp
                                &check_process,    &check_open_files,   &check_map_count,
                                &check_memory,     &check_memory_limit, &check_ports,
                                &check_advertised, &check_zookeeper,    &check_cluster,
-                               &check_health,     &check_version};
+                               &check_health,     &check_scrubbed,     &check_version};
 
 }  // namespace
 

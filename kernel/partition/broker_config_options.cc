@@ -208,6 +208,14 @@ constexpr BrokerOption broker_table[] = {
      "log.roll.jitter.hours"},
     {number("log.roll.ms", "ms", nullptr, 1, int64_max, "Default of segment.ms.", config_dynamic),
      "log.roll.hours"},
+    {number(
+        "log.scrub.bytes.per.second", "bytes/s", "1048576", 0, int64_max,
+        "How fast log files that nothing is appended to any more are read again, to find what a "
+        "disk has spoilt; 0: never. What that finds is in the log, and counted by the metric "
+        "millrace_log_corrupt_batches.")},
+    {number("log.scrub.interval.ms", "ms", "604800000", 1, int64_max,
+            "How long from one look at all of them to the next; the first begins at most ten "
+            "minutes after the start.")},
     {number("log.segment.bytes", "bytes", "1073741824", 14, int32_max, "Default of segment.bytes.",
             config_dynamic)},
     {number("log.segment.delete.delay.ms", "ms", "60000", 0, int64_max,

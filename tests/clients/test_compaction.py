@@ -42,7 +42,6 @@ def wait_until_smaller(broker, partition: str, limit: int) -> None:
     deadline = time.monotonic() + DEADLINE_SECONDS
     while (size := folder_bytes(broker, partition)) > limit:
         assert time.monotonic() < deadline, f"{partition} has {size} bytes"
-        time.sleep(0.05)
 
 
 def present(records: list[Record]) -> dict[bytes, bytes]:

@@ -57,8 +57,10 @@ class Bench:
     def log_tail(self) -> str:
         return self.broker.log_tail()
 
-    def make_topic(self, name: str, partitions: int) -> str:
-        self.admin.create_topics([NewTopic(name, partitions, self.replicas)])[name].result(60)
+    def make_topic(self, name: str, partitions: int, **config: str) -> str:
+        made = NewTopic(name, partitions, self.replicas,
+                        config={key.replace("_", "."): value for key, value in config.items()})
+        self.admin.create_topics([made])[name].result(60)
         return name
 
     def remove_topic(self, name: str) -> None:
@@ -215,6 +217,19 @@ def small(connections: int, depth: int):
     return run
 
 
+def flushed(connections: int):
+    """Each request waits for a sync of its partition's log; those that come meanwhile share the next."""
+
+    def run(bench: Bench) -> Figures:
+        topic = bench.make_topic(f"flushed-{connections}", 1, flush_messages="1")
+        taken = bench.load("small", topic=topic, partitions=1, connections=connections, depth=1,
+                           bytes=100, acks="all", seconds=4)
+        bench.remove_topic(topic)
+        return {"requests/s": taken["messages"] / taken["seconds"]} | latencies(taken)
+
+    return run
+
+
 def peak(bench: Bench) -> Figures:
     return {"peak resident MiB": memory_mib(bench.pid, "VmHWM")}
 
@@ -284,6 +299,8 @@ CASES = [
     Case("small requests, 8 connections, depth 1", small(8, 1)),
     Case("small requests, 8 connections, depth 16", small(8, 16)),
     Case("small requests, 1 connection, depth 1", small(1, 1)),
+    Case("flush.messages=1, 1 connection", flushed(1)),
+    Case("flush.messages=1, 16 connections", flushed(16)),
     Case("memory under load", peak),
     Case("group heartbeats, classic", group_heartbeats("classic"), alone=True),
     Case("group heartbeats, consumer", group_heartbeats("consumer"), alone=True),

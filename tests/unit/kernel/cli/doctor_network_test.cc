@@ -306,6 +306,20 @@ TEST_F(DoctorBrokerTest, HealthIsWhatTheBrokerSays) {
   expect(&check_health, problem, "does not answer as transport http does");
 }
 
+TEST_F(DoctorBrokerTest, CorruptBatchesThatTheScrubberHasFoundAreAProblem) {
+  const auto counts = [this](const std::string& line) {
+    machine.answers["127.0.0.1:9644"] = [line](std::string_view) {
+      return Result<std::string>("HTTP/1.1 200 OK\r\n\r\n# HELP x y\n" + line + "x 1\n");
+    };
+  };
+  counts("millrace_log_corrupt_batches 0\n");
+  expect(&check_scrubbed, ok, "no log file");
+  counts("millrace_log_corrupt_batches 3\n");
+  expect(&check_scrubbed, problem, "3 batches on the disk are corrupt");
+  counts("");
+  EXPECT_TRUE(check_scrubbed(patient, machine).empty()) << "an older broker";
+}
+
 TEST_F(DoctorBrokerTest, TheBrokersVersionIsComparedWithTheTools) {
   const auto runs = [this](const std::string& version) {
     machine.answers["127.0.0.1:9644"] = [version](std::string_view) {
