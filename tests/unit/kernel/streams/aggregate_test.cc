@@ -137,7 +137,9 @@ TEST_F(AggregateTest, EventsAreCompressedAsItsDeclarationSays) {
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().detail, HasSubstr("no plugin of the codec gzip is loaded"));
   }
-  broker_->parts().codecs.add(codec);
+  auto& codecs = broker_->parts().codecs;
+  codecs.add(codec);
+  ASSERT_TRUE(world_.run(node_.control(), [&] { return broker_->use(codecs); }));
   reopen();
   EXPECT_EQ(text_of(ask("a", put("small"))), "small");
   const auto partition = partition_at(partition_of("a"));
@@ -146,7 +148,7 @@ TEST_F(AggregateTest, EventsAreCompressedAsItsDeclarationSays) {
       broker_->partitions().owner_of("__ledger", partition->id().partition).shard().index(),
       [&] { return partition->read_own(Offset{0}, 1 << 20); });
   ASSERT_TRUE(log);
-  const auto step = open_step(*log, Offset{0}, broker_->parts().codecs);
+  const auto step = open_step(*log, Offset{0}, codecs);
   ASSERT_TRUE(step);
   ASSERT_EQ(step->batches.size(), 2U);
   EXPECT_EQ(step->batches[0].header.compression(), CompressionId::none);
