@@ -94,7 +94,7 @@ TEST_F(GroupCommitTest, RequestsThatComeWhileASyncIsUnderWayShareTheNextOne) {
     const auto sent = one.await_resume();
     EXPECT_TRUE(sent) << sent.error().detail;
   }
-  EXPECT_EQ(partition_->log_end(), Offset{producers * requests_of_each});
+  EXPECT_EQ(partition_->log_end(), Offset{std::int64_t{producers} * requests_of_each});
   const auto asked = syncs() - before;
   EXPECT_GE(asked, static_cast<std::size_t>(requests_of_each));
   EXPECT_LE(asked, static_cast<std::size_t>(2 * requests_of_each + 1)) << "for 128 requests";
