@@ -11,6 +11,7 @@ import pytest
 from harness.client import DEADLINE_SECONDS
 from harness.confluent import Confluent
 from harness.fleet import Java
+from harness.http import OF_COMPACTED_PARTITIONS, Http
 from harness.records import Record
 from harness.tool import Tool
 
@@ -71,6 +72,7 @@ def test_every_reader_finds_the_newest_of_each_key(broker, topic, codec):
     for _ in range(3):
         writer.produce(topic, [Record(b"filler", bytes(15_000), partition=0)])
     wait_until_smaller(broker, f"{topic}-0", 60_000)
+    assert Http(broker.http_address()).metrics().names >= OF_COMPACTED_PARTITIONS
     deadline = time.monotonic() + DEADLINE_SECONDS
     for client in (writer, Java(broker.address)):
         while True:

@@ -12,6 +12,19 @@ DEADLINE_SECONDS = 60
 LOOK_SECONDS = 0.02
 _never = threading.Event()
 
+OF_COMPACTED_PARTITIONS = {
+    f"millrace_partition_{name}"
+    for name in (
+        "clean_bytes",
+        "cleanable_bytes",
+        "cleaned_offset",
+        "compacted_timestamp_seconds",
+        "compacting_percent",
+        "uncleanable",
+    )
+}
+"""Metrics that are there once compaction has looked at a partition."""
+
 
 @dataclass
 class Answer:
