@@ -1,6 +1,7 @@
 #include "kernel/cli/log_check.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <millrace/filelog/names.h>
 #include <millrace/filelog/text.h>
@@ -59,6 +60,7 @@ class PartitionCheck {
   Result<> check_segment(std::size_t at);
   void see(const SoundBatch& batch);
   void see(std::size_t at, BadRegion region);
+  void add_hole_of(std::size_t at, const DisplacedBatch& batch);
   void check_gap(std::size_t at);
   std::string_view excuse_of(const BadRegion& gap) const;
   void tell_gaps();
@@ -71,7 +73,7 @@ class PartitionCheck {
   const ReadProgress& progress_;
   PartitionReport report_;
   std::vector<EpochStart> epochs_;
-  bool has_holes_ = false;  // as compaction leaves them, within segments
+  std::int64_t holes_ = 0;  // as compaction leaves them, within segments
   std::vector<SegmentRegion> gaps_;
 };
 
@@ -123,7 +125,7 @@ void PartitionCheck::see(const SoundBatch& batch) {
   ++report_.batches;
   const auto& entry = batch.entry;
   // Of old formats nobody knows without opening it where a message begins.
-  if (entry.magic < 2 || entry.base > report_.end) has_holes_ = true;
+  if (entry.magic < 2 || entry.base > report_.end) ++holes_;
   if (batch.header && batch.header->partition_leader_epoch.value >= 0) {
     const auto epoch = batch.header->partition_leader_epoch;
     if (epochs_.empty() || epochs_.back().epoch != epoch) epochs_.push_back({epoch, entry.base});
@@ -145,7 +147,21 @@ void PartitionCheck::see(std::size_t at, BadRegion region) {
   if (at_end && recovery_point && region.from >= *recovery_point) region.torn = true;
   if (region.to_file_end && !is_last(at)) region.to = folder_.segments[at].next + -1;
   if (at_end && recovery_point) region.to = std::max(region.to, *recovery_point + -1);
+  for (const auto& batch : region.displaced) add_hole_of(at, batch);
+  // What it stands for is no hole that compaction has left.
+  if (!region.to_file_end) report_.end = std::max(report_.end, region.to + 1);
   add_region(at, std::move(region));
+}
+
+// Readers look for it where its offsets would stand, and find nothing.
+void PartitionCheck::add_hole_of(std::size_t at, const DisplacedBatch& batch) {
+  if (batch.fills) --holes_;
+  add_region(at, {.position = batch.hole,
+                  .end = batch.hole,
+                  .from = batch.from,
+                  .to = batch.to,
+                  .what = say("the batch of these offsets stands at byte ", batch.position,
+                              ", behind newer ones, where nobody looks for it")});
 }
 
 void PartitionCheck::add_region(std::size_t at, BadRegion region) {
@@ -178,7 +194,7 @@ void PartitionCheck::check_gap(std::size_t at) {
 // Compaction leaves gaps, below where it says it was, and mostly holes within segments too.
 std::string_view PartitionCheck::excuse_of(const BadRegion& gap) const {
   const auto cleaned = directory_.checkpointed(CheckpointKind::cleaner, folder_.partition);
-  if (has_holes_ || (cleaned && gap.to < *cleaned)) {
+  if (holes_ > 0 || (cleaned && gap.to < *cleaned)) {
     return "; the log looks compacted, which leaves such gaps";
   }
   std::optional<Offset> from;
@@ -207,7 +223,7 @@ void PartitionCheck::tell_gaps() {
              excuse));
   }
   const auto order = [](const SegmentRegion& region) {
-    return std::pair(region.segment, region.region.position);
+    return std::tuple(region.segment, region.region.position, region.region.from);
   };
   std::ranges::sort(report_.regions, {}, order);
 }

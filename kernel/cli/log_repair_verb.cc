@@ -48,6 +48,10 @@ std::string offsets_of(const RepairStep& step) {
   if (step.action == RepairAction::cut) {
     return say("the log then ends at offset ", step.region.from.value);
   }
+  if (const auto& displaced = step.region.displaced; !displaced.empty()) {
+    return say("its offsets, ", displaced.front().from.value, "-", displaced.back().to.value,
+               ", are missing further in front");
+  }
   return "no offset is missing";
 }
 
@@ -59,6 +63,8 @@ std::string line_of(const RepairStep& step) {
   switch (step.action) {
     case RepairAction::cut: return say("cut ", range, "; ", kept, "; ", offsets_of(step));
     case RepairAction::move_aside:
+      if (step.region.bytes() == 0)
+        return say("put in at ", file, ":", step.region.position, ": ", offsets_of(step));
       return say("move ", range, " aside; ", kept, "; ", offsets_of(step));
     case RepairAction::remove_indexes:
       return say("remove ", file, " and its .timeindex; a broker makes them again");

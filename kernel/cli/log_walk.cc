@@ -19,9 +19,13 @@ constexpr std::int64_t relative_offset_max = std::numeric_limits<std::int32_t>::
 constexpr std::size_t search_chunk_bytes = std::size_t{1} << 20;
 constexpr std::size_t head_bytes = 17;  // up to and including the magic byte
 constexpr std::size_t length_at = 8;
+constexpr std::size_t holes_max = 1024;
 constexpr std::int32_t length_min = 14;  // of a message of format V0
 
-bool fails(const Result<>& done, Errc code) { return !done && done.error().code == code; }
+template <class T>
+bool fails(const Result<T>& done, Errc code) {
+  return !done && done.error().code == code;
+}
 
 // Its numbers count one batch's records, whatever order they stand in.
 std::int64_t offsets_in(const SoundBatch& batch) { return batch.entry.last - batch.entry.base + 1; }
@@ -72,6 +76,7 @@ Result<> SegmentWalker::take_next() {
   // What is at `position_` fits to what is before the held one, which is therefore the wrong one.
   const auto bad = *std::exchange(held_, std::nullopt);
   due_ = due_before_held_;
+  if (!holes_.empty() && holes_.back().position == bad.entry.position) holes_.pop_back();
   MR_TRY(auto batch, judge(position_));
   if (!batch.sound) return skip_bad(std::move(batch));
   // With what is bad in front of it, it is one region.
@@ -85,7 +90,7 @@ Result<> SegmentWalker::take_next() {
       .what = say("a batch of offsets ", bad.entry.base.value, " to ", bad.entry.last.value,
                   " and leader epoch ", epoch_of(bad).value, " in front of one of offset ",
                   batch.sound->entry.base.value, " and epoch ", epoch_of(*batch.sound).value)});
-  accept(*batch.sound);
+  accept(*batch.sound, true);
   return {};
 }
 
@@ -94,8 +99,14 @@ void SegmentWalker::release_held() {
   if (held_) ready_.emplace_back(*std::exchange(held_, std::nullopt));
 }
 
-void SegmentWalker::accept(SoundBatch batch) {
+void SegmentWalker::accept(SoundBatch batch, bool behind_region) {
   release_held();
+  // What a region stands for is no hole; nor is it known of old formats what is one.
+  if (batch.entry.base > due_.offset && batch.entry.magic == 2 && !behind_region) {
+    if (holes_.size() == holes_max) holes_.erase(holes_.begin(), holes_.begin() + holes_max / 2);
+    holes_.push_back(
+        {batch.entry.position, due_.offset, batch.entry.base + -1, batch.entry.base - due_.offset});
+  }
   due_before_held_ = due_;
   due_ = {batch.entry.last + 1, std::max(due_.epoch, epoch_of(batch))};
   position_ = batch.entry.end();
@@ -186,11 +197,14 @@ Result<> SegmentWalker::skip_bad(Judged judged) {
   if (behind) {
     region.end = behind->entry.position;
     region.to = behind->entry.base + -1;
-    accept(*behind);
+    MR_CHECK(find_displaced(region));
+    accept(*behind, true);
     region_before_held_ = std::move(region);
     return {};
   }
-  region.end = position_ = bytes_;
+  region.end = bytes_;
+  MR_CHECK(find_displaced(region));
+  position_ = bytes_;
   region.to_file_end = true;
   region.torn = judged.torn || region.zeros;
   if (region.zeros) region.what = "zeros up to the end of the file";
@@ -204,6 +218,30 @@ Result<> SegmentWalker::skip_bad(Judged judged) {
     }
   }
   ready_.emplace_back(std::move(region));
+  return {};
+}
+
+// Batches that were swapped: who stands in front of what should be before it leaves a hole there.
+Result<> SegmentWalker::find_displaced(BadRegion& region) {
+  for (auto position = region.position; position < region.end && !holes_.empty();) {
+    EntryScanner scanner(file_, position, region.end);
+    const auto entry = scanner.next();
+    if (fails(entry, Errc::out_of_range) || fails(entry, Errc::corrupt)) return {};
+    if (!entry) return entry.error();
+    const auto& batch = **entry;
+    const auto checked = check_crc(file_, batch);
+    if (fails(checked, Errc::corrupt)) return {};
+    if (!checked) return checked.error();
+    const auto hole = std::ranges::find_if(holes_, [&batch](const Hole& one) {
+      return one.from <= batch.base && batch.last <= one.to;
+    });
+    if (hole != holes_.end()) {
+      hole->missing -= batch.last - batch.base + 1;
+      region.displaced.push_back(
+          {position, hole->position, batch.base, batch.last, hole->missing == 0});
+    }
+    position = batch.end();
+  }
   return {};
 }
 

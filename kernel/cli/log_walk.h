@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include <millrace/batch.h>
 #include <millrace/environment.h>
@@ -19,6 +20,16 @@ namespace millrace::kernel::cli {
 struct SoundBatch {
   filelog::Entry entry;
   std::optional<BatchHeader> header;  ///< of format V2 alone
+};
+
+/// A sound batch among bytes that are none, because it stands behind newer ones: its offsets are
+/// missing in front of the batch at `hole`.
+struct DisplacedBatch {
+  std::uint64_t position = 0;
+  std::uint64_t hole = 0;
+  Offset from;
+  Offset to;
+  bool fills = false;  ///< with those before it, it is all that is missing there
 };
 
 /// Bytes between two sound batches, or behind the last one, that are none.
@@ -34,6 +45,7 @@ struct BadRegion {
   bool torn = false;   ///< to the file's end, within a batch or in zeros: the trace of a crash
   bool zeros = false;  ///< of zeros alone
   std::string what;
+  std::vector<DisplacedBatch> displaced{};
 
   std::uint64_t bytes() const noexcept { return end - position; }
 };
@@ -59,6 +71,12 @@ class SegmentWalker {
     bool previous = false;               ///< it is the one before that has wrong numbers
   };
   /// What the order of batches is judged by.
+  struct Hole {
+    std::uint64_t position = 0;  // of the batch behind it
+    Offset from;
+    Offset to;
+    std::int64_t missing = 0;
+  };
   struct Due {
     Offset offset;
     Epoch epoch;
@@ -69,8 +87,9 @@ class SegmentWalker {
   Result<> skip_bad(Judged judged);
   std::optional<std::string> wrong_order(const SoundBatch& batch, const Due& due) const;
   bool blames_previous(const SoundBatch& batch) const;
-  void accept(SoundBatch batch);
+  void accept(SoundBatch batch, bool behind_region = false);
   void release_held();
+  Result<> find_displaced(BadRegion& region);
   Result<std::optional<SoundBatch>> sound_at(std::uint64_t position);
   Result<std::optional<SoundBatch>> find_sound(std::uint64_t from);
   bool may_begin(Bytes head, std::uint64_t position) const;
@@ -82,6 +101,7 @@ class SegmentWalker {
   std::uint64_t position_ = 0;
   Due due_;
   Due due_before_held_;
+  std::vector<Hole> holes_;                      // between sound batches; the last ones there are
   std::optional<SoundBatch> held_;               // the one before, until what follows it agrees
   std::optional<BadRegion> region_before_held_;  // which it ends
   std::deque<Item> ready_;

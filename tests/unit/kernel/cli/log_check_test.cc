@@ -101,6 +101,32 @@ TEST_F(LogCheckTest, GapsOfACompactedLogAreNoDamage) {
   EXPECT_EQ(check().worst(), FindingKind::note);
 }
 
+TEST_F(LogCheckTest, DamageIsNoHoleThatExcusesASegmentThatIsGone) {
+  write(log(0), batches(0, 3));
+  flip(log(0), batch_bytes() + 70);
+  write(log(18), batches(18, 1));
+  const auto report = check();
+  ASSERT_EQ(report.regions.size(), 2u);
+  EXPECT_EQ(report.regions[0].region.from, Offset{3});
+  EXPECT_EQ(report.regions[0].region.to, Offset{5});
+  EXPECT_EQ(report.regions[1].region.from, Offset{9});
+  EXPECT_EQ(report.regions[1].region.to, Offset{17});
+}
+
+TEST_F(LogCheckTest, BatchesThatWereSwappedMissTheirOffsets) {
+  write(log(0), batches(0, 1) + batches(6, 1) + batches(3, 1) + batches(9, 1));
+  write(log(18), batches(18, 1));
+  const auto report = check();
+  ASSERT_EQ(report.regions.size(), 3u) << "nor do they excuse a segment that is gone";
+  const auto& hole = report.regions[0].region;
+  EXPECT_EQ(hole.position, batch_bytes());
+  EXPECT_EQ(hole.bytes(), 0u);
+  EXPECT_EQ(hole.from, Offset{3});
+  EXPECT_EQ(hole.to, Offset{5});
+  EXPECT_EQ(report.regions[1].region.position, 2 * batch_bytes());
+  EXPECT_EQ(report.regions[2].region.from, Offset{12});
+}
+
 TEST_F(LogCheckTest, GapsBelowWhereCompactionWasAreNoDamage) {
   write(log(0), batches(0, 1));
   write(log(9), "");

@@ -108,6 +108,16 @@ TEST_F(LogRepairTest, TheOffsetsOfASegmentThatIsGoneStayEmpty) {
   EXPECT_EQ(content(log(0)).size(), 2 * batch_bytes() + batch_header_bytes);
 }
 
+TEST_F(LogRepairTest, BatchesThatWereSwappedLeaveAnEmptyOneInTheirPlace) {
+  write(log(0), batches(0, 1) + batches(9, 1) + batches(3, 2) + batches(12, 1));
+  repair(true);
+  const auto report = check();
+  EXPECT_EQ(report.worst(), FindingKind::note) << wrong_in(report).what;
+  EXPECT_EQ(report.batches, 5u) << "three and two empty ones";
+  EXPECT_EQ(report.end, Offset{15});
+  EXPECT_EQ(content(aside(12)), batches(3, 2));
+}
+
 TEST_F(LogRepairTest, TheRecoveryPointIsLoweredWithTheEnd) {
   write(log(0), batches(0, 2) + batches(6, 1).substr(0, 50));
   checkpoint("recovery-point-offset-checkpoint", 6);

@@ -129,6 +129,37 @@ TEST_F(LogWalkTest, DamageInFrontOfABatchOfWrongNumbersIsOneRegionWithIt) {
   EXPECT_EQ(walked.sound.size(), 3u);
 }
 
+TEST_F(LogWalkTest, ABatchBehindNewerOnesTellsWhereItsOffsetsAreMissing) {
+  const auto walked = walk(batches(0, 1) + batches(9, 1) + batches(3, 2) + batches(12, 1));
+  EXPECT_EQ(walked.sound.size(), 3u);
+  ASSERT_EQ(walked.bad.size(), 1u);
+  const auto& displaced = walked.bad.front().displaced;
+  ASSERT_EQ(displaced.size(), 2u);
+  EXPECT_EQ(displaced[0].hole, batch_bytes());
+  EXPECT_EQ(displaced[0].from, Offset{3});
+  EXPECT_FALSE(displaced[0].fills);
+  EXPECT_EQ(displaced[1].to, Offset{8});
+  EXPECT_TRUE(displaced[1].fills);
+}
+
+TEST_F(LogWalkTest, ABatchThatStandsTwiceMissesNothing) {
+  const auto walked = walk(batches(0, 3) + batches(3, 1) + batches(9, 1));
+  ASSERT_EQ(walked.bad.size(), 1u);
+  EXPECT_TRUE(walked.bad.front().displaced.empty());
+  EXPECT_LT(walked.bad.front().to, walked.bad.front().from);
+}
+
+TEST_F(LogWalkTest, OffsetsAreToldOnceWhereBatchesStandTheOtherWayRound) {
+  const auto walked =
+      walk(batches(0, 1) + batches(9, 1) + batches(6, 1) + batches(3, 1) + batches(12, 1));
+  std::int64_t lost = 0;
+  for (const auto& region : walked.bad) {
+    EXPECT_TRUE(region.displaced.empty());
+    lost += region.to - region.from + 1;
+  }
+  EXPECT_EQ(lost, 6) << "of the one in the middle alone all is there";
+}
+
 TEST_F(LogWalkTest, ABatchThatReachesIntoTheNextSegmentIsWrong) {
   const auto walked = walk(batches(0, 3), {8});
   EXPECT_EQ(walked.sound.size(), 2u);
