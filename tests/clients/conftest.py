@@ -39,6 +39,10 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "all_clients: needs them all; run with --clients all alone")
+
+
 def pytest_generate_tests(metafunc):
     """A test that asks for `client` or `client_kind` is run for each client of the run."""
     for name in {"client", "client_kind"} & set(metafunc.fixturenames):
@@ -56,7 +60,8 @@ def pytest_collection_modifyitems(config, items):
             left_out[lacking] += 1
         elsewhere = broker != "millrace" and item.get_closest_marker("millrace")
         too_new = broker == "kafka" and item.get_closest_marker("old_formats")
-        (others if lacking or elsewhere or too_new else kept).append(item)
+        too_few = config.getoption("--clients") != "all" and item.get_closest_marker("all_clients")
+        (others if lacking or elsewhere or too_new or too_few else kept).append(item)
     config.hook.pytest_deselected(items=others)
     items[:] = kept
 

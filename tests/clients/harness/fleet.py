@@ -193,6 +193,108 @@ class Rust(LineClient):
         return programs.rust("record-client")
 
 
+class OldClient(LineClient):
+    """Sends and reads, no more: for what clients of these times write and read of each other."""
+
+    abilities = OLD_FORMATS
+    codecs = BEFORE_ZSTD
+    fixed_headers = ()
+    sees_headers = False
+
+
+class Java082(OldClient):
+    name = "java-0.8.2"
+
+    @classmethod
+    def command(cls):
+        return programs.java("Client08", "client-0.8.2", with_groups=False)
+
+
+class Java09(OldClient):
+    name = "java-0.9"
+
+    @classmethod
+    def command(cls):
+        return programs.java("Client09", "client-0.9", with_groups=False)
+
+
+class Java011(OldClient):
+    """Format V2, and a request for its versions."""
+
+    name = "java-0.11"
+
+    @classmethod
+    def command(cls):
+        return programs.java("OldRecordClient", "client-0.11")
+
+
+class Java11(OldClient):
+    name = "java-1.1"
+
+    @classmethod
+    def command(cls):
+        return programs.java("OldRecordClient", "client-1.1")
+
+
+class Java20(OldClient):
+    name = "java-2.0"
+
+    @classmethod
+    def command(cls):
+        return programs.java("OldRecordClient", "client-2.0")
+
+
+class KafkaPython09(OldClient):
+    name = "kafka-python-0.9"
+    abilities = frozenset({"old-formats"})
+    codecs = ("none", "gzip", "snappy")
+
+    @classmethod
+    def command(cls):
+        return programs.ancient_python("kafka_python_09.py")
+
+
+class PyKafka(OldClient):
+    """Told that the broker is a 0.9."""
+
+    name = "pykafka"
+    abilities = frozenset({"old-formats"})
+    codecs = ("none", "gzip", "snappy")
+
+    @classmethod
+    def command(cls):
+        return [*programs.old_python("py_kafka.py"), "0.9.0"]
+
+
+class KafkaNode(OldClient):
+    name = "kafka-node"
+    abilities = frozenset({"old-formats"})
+    codecs = ("none", "gzip")
+
+    @classmethod
+    def command(cls):
+        return programs.node("kafka_node.js")
+
+
+class SaramaAs082(OldClient):
+    """It sends no LZ4 to so old a broker, and cannot read that of V0."""
+
+    name = "sarama-as-0.8.2"
+    abilities = frozenset({"old-formats"})
+    codecs = ("none", "gzip", "snappy")
+    version = "0.8.2.0"
+
+    @classmethod
+    def command(cls):
+        return [*programs.go("sarama"), cls.version]
+
+
+class SaramaAs010(SaramaAs082):
+    name = "sarama-as-0.10"
+    codecs = BEFORE_ZSTD
+    version = "0.10.0.0"
+
+
 KINDS: dict[str, type[Client]] = {
     kind.name: kind
     for kind in (
@@ -214,6 +316,24 @@ KINDS: dict[str, type[Client]] = {
         Rust,
     )
 }
+OLD: dict[str, type[Client]] = {
+    kind.name: kind
+    for kind in (
+        Java082,
+        Java09,
+        Java010,
+        Java011,
+        Java11,
+        Java20,
+        KafkaPython09,
+        KafkaPython14,
+        PyKafka,
+        KafkaNode,
+        SaramaAs082,
+        SaramaAs010,
+    )
+}
+"""Of the times of the old formats, for test_old_clients.py."""
 CI = ("kcat", "confluent", "java", "kafka-python")
 """librdkafka old and new, Apache Kafka's own, and one that shares no code with either."""
 
@@ -237,7 +357,7 @@ class Fleet:
     def __getitem__(self, name: str) -> Client:
         """Also one that is not of the run, which a test may need for what its client cannot."""
         if name not in self._started:
-            self._started[name] = KINDS[name](self.address)
+            self._started[name] = (KINDS | OLD)[name](self.address)
         return self._started[name]
 
     def readers(self, codec: str = "none", *abilities: str) -> list[Client]:
@@ -256,5 +376,7 @@ class Fleet:
 if __name__ == "__main__":  # python -m harness.fleet ci|all: builds what these clients consist of
     import sys
 
-    for each in chosen(sys.argv[1]):
-        KINDS[each].prepare()
+    named = chosen(sys.argv[1])
+    for kind in {**KINDS, **OLD}.values():
+        if kind.name in named or (sys.argv[1] == "all" and kind.name in OLD):
+            kind.prepare()

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,10 +16,11 @@ BUILD_SECONDS_MAX = 900
 PYTHON = Path(sys.prefix) / "bin" / "python"
 
 
-def java(program: str, profile: str) -> list[object]:
+def java(program: str, profile: str, *, with_groups: bool = True) -> list[object]:
     """A class of drivers/java, compiled against the jars of that profile."""
     jars = maven.classpath(profile)
-    sources = [DRIVERS / "java" / f"{name}.java" for name in ("Lines", "Member", program)]
+    names = ("Lines", "Member", program) if with_groups else ("Lines", program)
+    sources = [DRIVERS / "java" / f"{name}.java" for name in names]
     folder = BUILD / "clients" / f"java-{profile}-{program}"
 
     def build() -> None:
@@ -61,7 +63,7 @@ def node(program: str) -> list[object]:
     def build() -> None:
         for file in files:
             shutil.copy2(file, folder)
-        _run("npm", "ci", "--silent", "--no-audit", "--no-fund", cwd=folder)
+        _run("npm", "ci", "--silent", "--omit=optional", "--no-audit", "--no-fund", cwd=folder)
 
     _once(folder, files, build)
     return ["node", folder / program]
@@ -79,6 +81,20 @@ def old_python(script: str) -> list[object]:
     def build() -> None:
         _run(PYTHON, "-m", "venv", "--clear", folder)
         _run(folder / "bin" / "pip", "--quiet", "install", "--requirement", wanted)
+
+    _once(folder, [wanted], build)
+    return [folder / "bin" / "python", DRIVERS / "python" / script]
+
+
+def ancient_python(script: str) -> list[object]:
+    """With kafka-python 0.9, which has an argument named as what is a keyword by now."""
+    wanted, folder = DRIVERS / "python" / "requirements-0.9.txt", BUILD / "clients" / "python-0.9"
+
+    def build() -> None:
+        _run(PYTHON, "-m", "venv", "--clear", folder)
+        _run(folder / "bin" / "pip", "--quiet", "install", "--requirement", wanted)
+        for file in folder.glob("lib/*/site-packages/kafka/producer/*.py"):
+            file.write_text(re.sub(r"\basync\b", "async_", file.read_text()))
 
     _once(folder, [wanted], build)
     return [folder / "bin" / "python", DRIVERS / "python" / script]

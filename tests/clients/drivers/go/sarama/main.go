@@ -1,4 +1,4 @@
-// sarama, driven by lines: sarama ADDRESS
+// sarama, driven by lines: sarama [VERSION] ADDRESS, where VERSION is what it shall take the broker for
 package main
 
 import (
@@ -31,8 +31,10 @@ func main() {
 	if c.connection, err = sarama.NewClient([]string{address}, config()); err != nil {
 		panic(err)
 	}
-	if c.admin, err = sarama.NewClusterAdminFromClient(c.connection); err != nil {
-		panic(err)
+	if version().IsAtLeast(sarama.V0_11_0_0) { // what is older has no requests for it
+		if c.admin, err = sarama.NewClusterAdminFromClient(c.connection); err != nil {
+			panic(err)
+		}
 	}
 	if c.consumer, err = sarama.NewConsumerFromClient(c.connection); err != nil {
 		panic(err)
@@ -40,9 +42,20 @@ func main() {
 	lines.Serve(c, code)
 }
 
+func version() sarama.KafkaVersion {
+	if len(os.Args) < 3 {
+		return sarama.MaxVersion
+	}
+	known, err := sarama.ParseKafkaVersion(os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	return known
+}
+
 func config() *sarama.Config {
 	chosen := sarama.NewConfig()
-	chosen.Version = sarama.MaxVersion
+	chosen.Version = version()
 	chosen.Metadata.AllowAutoTopicCreation = false
 	chosen.Consumer.MaxWaitTime = 100 * time.Millisecond
 	return chosen
