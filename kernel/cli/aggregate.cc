@@ -91,7 +91,7 @@ void add_aggregate_verb(CLI::App& app, Context& context, Action& action) {
       "replace",
       "let an aggregate go on as another version of its plugin, with the state of its log, at "
       "every broker until that restarts; what does not fit is refused, and the old one goes on");
-  replacing->add_option("NAME", chosen->name, "the aggregate")->required();
+  replacing->add_option("NAME", chosen->name, "the aggregate")->required()->check(not_empty);
   replacing->add_option("PLUGIN_FILE", chosen->file, "on each broker's machine")
       ->required()
       ->check(not_empty);

@@ -33,7 +33,9 @@ Task<ProducerId> ask_producer_id(ClusterClient& cluster) {
   kafka::InitProducerIdRequest request;
   request.transactional_id.reset();
   request.transaction_timeout_ms = -1;
-  MR_CO_TRY(const auto answer, co_await cluster.any().call(std::move(request)));
+  // A broker that has just started has none to give for a moment.
+  const auto code_of = [](const auto& answer) { return ErrorCode{answer.error_code}; };
+  MR_CO_TRY(const auto answer, co_await cluster.ask_any(std::move(request), code_of));
   const ErrorCode code{answer.error_code};
   if (code == ErrorCode::cluster_authorization_failed) co_return ProducerId{};  // may do without
   if (code != ErrorCode::none) co_return error_of(code, "no producer id is given out");
@@ -81,8 +83,7 @@ Task<> BatchSender::send(std::size_t partition, Buffer batch) {
   data.index = info.partition;
   data.records = std::move(batch);
   const auto again = self_.id >= 0 ? ClusterClient::Again::always : ClusterClient::Again::if_undone;
-  auto asking =
-      cluster_.ask_leader(topic_.topic.name, info, std::move(request), code_of_produce, again);
+  auto asking = cluster_.ask_leader(topic_.topic, info, std::move(request), code_of_produce, again);
   MR_CO_TRY(const auto answer, co_await std::move(asking));
   if (answer.responses.size() != 1 || answer.responses[0].partition_responses.size() != 1) {
     co_return Error{Errc::corrupt, "the broker answered for another partition"};

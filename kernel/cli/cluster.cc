@@ -49,8 +49,9 @@ void add_cluster_verb(CLI::App& app, Context& context, Action& action) {
   auto* verb =
       app.add_subcommand("cluster", "show the brokers of the cluster, and move what they have");
   verb->require_subcommand(1);
-  auto* describing = verb->add_subcommand("describe", "show brokers and controller");
-  add_examples(*describing, {"millrace cluster describe"});
+  auto* describing =
+      verb->add_subcommand("describe", "show brokers and controller")->alias("brokers");
+  add_examples(*describing, {"millrace cluster brokers"});
   describing->callback([&context, &action] {
     action = [&context] {
       return run([&](Environment& environment) { return describe(environment, context); });

@@ -63,9 +63,11 @@ Task<std::unique_ptr<kafka::Client>> reach(Network& network, Address address, st
                        ? "no answer for " + std::to_string(limit) + " s"
                        : client.error().detail + ", after " + std::to_string(took) + " ms";
   // Whatever it is, no broker answers there.
-  co_return Error{
-      code == Errc::timed_out || code == Errc::closed ? code : Errc::io,
-      "no " + who + " at " + shown(where) + ": " + why + "; " + std::string(what_to_try(code))};
+  // That one is nobody else's.
+  const bool our_limit = why.contains("Too many open files");
+  const auto hint = our_limit ? "this shell allows that few; see ulimit -n" : what_to_try(code);
+  co_return Error{code == Errc::timed_out || code == Errc::closed ? code : Errc::io,
+                  "no " + who + " at " + shown(where) + ": " + why + "; " + std::string(hint)};
 }
 
 }  // namespace
@@ -77,12 +79,18 @@ Error error_of(ErrorCode code, std::string_view what) {
     errc = Errc::not_found;
   } else if (code == ErrorCode::topic_already_exists || code == ErrorCode::non_empty_group) {
     errc = Errc::conflict;
-  } else if (is_retriable(code)) {
+  } else if (is_retriable(code) || code == ErrorCode::broker_not_available) {
     errc = Errc::overloaded;
   } else {
     errc = Errc::invalid_argument;
   }
   return Error{errc, std::string(name_of(code)) + ": " + std::string(what)};
+}
+
+Error no_such_partition(std::string_view option, const TopicInfo& topic, std::int32_t number) {
+  return {Errc::out_of_range,
+          concat(option, " ", number, ": topic ", in_quotes(topic.topic.name),
+                 " has partitions 0 to ", static_cast<std::int64_t>(topic.partitions.size()) - 1)};
 }
 
 Task<std::unique_ptr<ClusterClient>> ClusterClient::connect(Network& network,
@@ -165,11 +173,18 @@ Task<MetadataAnswer> ClusterClient::metadata(std::optional<std::vector<std::stri
 
 Task<TopicInfo> ClusterClient::topic(std::string name) {
   std::vector<std::string> names{name};
-  MR_CO_TRY(auto answer, co_await metadata(std::move(names)));
-  const auto code =
-      answer.topics.empty() ? ErrorCode::unknown_topic_or_partition : answer.topics.front().error;
-  if (code == ErrorCode::none) co_return std::move(answer.topics.front());
+  Wait wait("a leader of topic " + in_quotes(name));
+  auto code = ErrorCode::none;
   auto what = "topic " + in_quotes(name);
+  while (true) {
+    MR_CO_TRY(auto answer, co_await metadata(names));
+    code =
+        answer.topics.empty() ? ErrorCode::unknown_topic_or_partition : answer.topics.front().error;
+    if (code == ErrorCode::none) co_return std::move(answer.topics.front());
+    // One that has just been made.
+    if (code != ErrorCode::leader_not_available) break;
+    MR_CO_CHECK(co_await next_try(wait, error_of(code, what)));
+  }
   if (code == ErrorCode::unknown_topic_or_partition) {
     const auto all = co_await metadata(std::nullopt);
     std::vector<std::string> known;
@@ -241,17 +256,43 @@ Task<kafka::Client*> ClusterClient::leader_of(PartitionInfo partition) {
 }
 
 bool ClusterClient::moves(ErrorCode code) noexcept {
-  return code == ErrorCode::not_leader_or_follower || code == ErrorCode::leader_not_available ||
-         code == ErrorCode::fenced_leader_epoch || code == ErrorCode::unknown_leader_epoch ||
-         code == ErrorCode::replica_not_available || code == ErrorCode::broker_not_available;
+  switch (code) {
+    case ErrorCode::not_leader_or_follower:
+    case ErrorCode::leader_not_available:
+    case ErrorCode::fenced_leader_epoch:
+    case ErrorCode::unknown_leader_epoch:
+    case ErrorCode::replica_not_available:
+    case ErrorCode::broker_not_available:
+    case ErrorCode::listener_not_found:
+    case ErrorCode::offset_not_available:
+    // Of a topic that was just made, or is gone, which partitions() tells.
+    case ErrorCode::unknown_topic_or_partition:
+    case ErrorCode::unknown_topic_id:
+    case ErrorCode::inconsistent_topic_id: return true;
+    default: return false;
+  }
 }
 
 bool ClusterClient::passes(ErrorCode code, Again again) noexcept {
-  if (moves(code) || code == ErrorCode::not_enough_replicas) return true;
-  const bool perhaps_done = code == ErrorCode::not_enough_replicas_after_append ||
-                            code == ErrorCode::request_timed_out ||
-                            code == ErrorCode::kafka_storage_error;
-  return perhaps_done && again == Again::always;
+  if (moves(code)) return true;
+  switch (code) {
+    case ErrorCode::not_enough_replicas_after_append:
+    case ErrorCode::request_timed_out:
+    case ErrorCode::network_exception:
+    case ErrorCode::kafka_storage_error: return again == Again::always;
+    // What is damaged stays so.
+    case ErrorCode::corrupt_message: return false;
+    default: return is_retriable(code);
+  }
+}
+
+bool ClusterClient::is_for_later(ErrorCode code) noexcept {
+  return code == ErrorCode::not_controller || code == ErrorCode::broker_not_available ||
+         code == ErrorCode::throttling_quota_exceeded;
+}
+
+Error ClusterClient::passing(ErrorCode code, std::string_view what) {
+  return {Errc::overloaded, error_of(code, what).detail};
 }
 
 void ClusterClient::drop_if_dead(std::int32_t broker) {
@@ -259,19 +300,24 @@ void ClusterClient::drop_if_dead(std::int32_t broker) {
   if (found != connected_.end() && !found->second->status()) connected_.erase(found);
 }
 
-Task<std::vector<PartitionInfo>> ClusterClient::partitions(std::string topic) {
-  std::vector<std::string> names{topic};
+Task<std::vector<PartitionInfo>> ClusterClient::partitions(TopicName topic) {
+  std::vector<std::string> names{topic.name};
   auto answer = co_await metadata(std::move(names));
   if (!answer && answer.error().code == Errc::cancelled) co_return answer.error();
   if (!answer || answer->topics.empty()) co_return std::vector<PartitionInfo>();
   auto& info = answer->topics.front();
   if (info.error == ErrorCode::unknown_topic_or_partition) {
-    co_return error_of(info.error, "topic " + in_quotes(topic) + " is gone");
+    co_return error_of(info.error, "topic " + in_quotes(topic.name) + " is gone");
+  }
+  // Brokers before 2.8 know no ids.
+  if (!topic.id.is_none() && !info.topic.id.is_none() && info.topic.id != topic.id) {
+    co_return error_of(ErrorCode::unknown_topic_id,
+                       "topic " + in_quotes(topic.name) + " is gone; another one has its name now");
   }
   co_return std::move(info.partitions);
 }
 
-Task<> ClusterClient::renew(std::string topic, PartitionInfo& partition) {
+Task<> ClusterClient::renew(TopicName topic, PartitionInfo& partition) {
   MR_CO_TRY(const auto told, co_await partitions(std::move(topic)));
   const auto found = std::ranges::find(told, partition.partition, &PartitionInfo::partition);
   if (found != told.end()) partition = *found;

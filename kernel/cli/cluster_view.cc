@@ -193,7 +193,11 @@ Task<> change_for_all(ClusterClient& cluster, std::string name, std::int8_t oper
   config.name = name;
   config.config_operation = operation;
   config.value = value;
-  MR_CO_TRY(const auto answer, co_await cluster.any().call(std::move(request)));
+  const auto code_of = [](const auto& answer) {
+    return ErrorCode{answer.responses.empty() ? std::int16_t{0}
+                                              : answer.responses.front().error_code};
+  };
+  MR_CO_TRY(const auto answer, co_await cluster.ask_any(std::move(request), code_of));
   if (answer.responses.size() != 1) co_return Error{Errc::corrupt, "the broker answered nothing"};
   const auto& altered = answer.responses.front();
   if (const ErrorCode code{altered.error_code}; code != ErrorCode::none) {

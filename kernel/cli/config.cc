@@ -1,5 +1,6 @@
 // millrace config get|set|diff|check|explain: settings of topics, brokers and groups, through a
 // broker, and options of millrace.toml.
+#include <algorithm>
 #include <iostream>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 #include "kernel/cli/context.h"
 #include "kernel/cli/output.h"
 #include "kernel/cli/usage.h"
+#include "kernel/config/text.h"
 
 namespace millrace::kernel::cli {
 
@@ -47,6 +49,16 @@ Task<> get(Environment& environment, const Context& context, GetArguments argume
             co_await ClusterClient::connect(environment.network(), context.bootstrap));
   auto describing = describe_settings(*cluster, arguments.target, arguments.names);
   MR_CO_TRY(const auto settings, co_await std::move(describing));
+  for (const auto& name : arguments.names) {
+    if (std::ranges::find(settings, name, &ShownSetting::name) != settings.end()) continue;
+    std::vector<std::string> all_names;
+    auto describing_all = describe_settings(*cluster, arguments.target, all_names);
+    MR_CO_TRY(const auto all_settings, co_await std::move(describing_all));
+    std::vector<std::string> known;
+    for (const auto& setting : all_settings) known.push_back(setting.name);
+    co_return Error{Errc::not_found, concat(arguments.target.text(), " has no setting ",
+                                            in_quotes(name), nearest_hint(name, known))};
+  }
   const bool all = arguments.all || !arguments.names.empty();
   json::array configs;
   Table table({"NAME", "VALUE", "SOURCE", ""});

@@ -86,8 +86,14 @@ class Printer {
       return;
     }
     text_.clear();
-    format_.append(text_, arguments_.topic, partition, record);
-    std::cout << text_;
+    auto* output = standard_output();
+    if (output == nullptr || !output->is_terminal()) {
+      format_.append(text_, arguments_.topic, partition, record);
+      std::cout << text_;
+      return;
+    }
+    format_.append_printable(text_, arguments_.topic, partition, record);
+    output->add(text_);
   }
 
  private:
@@ -142,10 +148,18 @@ class Consumer {
   Task<Offset> begin(PartitionInfo& partition, Start start) {
     constexpr auto earliest = static_cast<std::int64_t>(OffsetSpec::earliest);
     constexpr auto latest = static_cast<std::int64_t>(OffsetSpec::latest);
-    if (start.offset) co_return *start.offset;
-    if (start.before_end > 0) {
+    if (start.offset || start.before_end > 0) {
       MR_CO_TRY(const auto first, co_await find_offset(cluster_, topic_, partition, earliest));
       MR_CO_TRY(const auto end, co_await find_offset(cluster_, topic_, partition, latest));
+      if (start.offset && first <= *start.offset && *start.offset <= end) co_return *start.offset;
+      if (start.offset) {
+        co_return Error{
+            Errc::out_of_range,
+            concat("--from ", start.offset->value, ": ",
+                   to_string(TopicPartition{topic_.name, partition.partition}),
+                   " begins at offset ", first.value, " and ends at ", end.value,
+                   "; --partition chooses others, --from earliest takes what there is")};
+      }
       co_return Offset{std::max(first.value, end.value - start.before_end)};
     }
     MR_CO_TRY(const auto found, co_await find_offset(cluster_, topic_, partition, start.timestamp));
@@ -195,9 +209,7 @@ Result<std::vector<ReadPosition>> chosen_of(const TopicInfo& topic, const Argume
   for (const auto number : arguments.partitions) {
     const auto found = std::ranges::find(topic.partitions, number, &PartitionInfo::partition);
     if (found != topic.partitions.end()) continue;
-    return Error{Errc::out_of_range, "--partition " + std::to_string(number) + ": topic " +
-                                         in_quotes(arguments.topic) + " has partitions 0 to " +
-                                         std::to_string(topic.partitions.size() - 1)};
+    return no_such_partition("--partition", topic, number);
   }
   for (const auto& partition : topic.partitions) {
     const auto& chosen = arguments.partitions;

@@ -76,7 +76,8 @@ Server ask(const std::string& at, const std::vector<std::string>& paths, Probe& 
   }
   const auto answer = probe.say(*address, zookeeper_question(paths));
   if (!answer) {
-    server.why = answer.error().detail;
+    const bool silent = answer.error().code == Errc::timed_out;
+    server.why = silent ? "it answers nothing: " + answer.error().detail : answer.error().detail;
     return server;
   }
   auto exist = zookeeper_answer(*answer, paths.size());
@@ -95,8 +96,8 @@ Finding of_server(const Server& server, bool others_serve) {
   if (!server.serves) {
     return {check, others_serve ? Severity::warning : Severity::problem,
             concat("ZooKeeper at ", server.address, " does not serve"), server.why,
-            "see whether it runs (systemctl status zookeeper), whether most of its ensemble does, "
-            "and whether a firewall stands between"};
+            "see whether coordination.connect names it, whether it runs (systemctl status "
+            "zookeeper), whether most of its ensemble does, and whether a firewall stands between"};
   }
   auto evidence = concat("took a session; ",
                          server.mode.empty()

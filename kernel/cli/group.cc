@@ -111,7 +111,7 @@ void add_group_verb(CLI::App& app, Context& context, Action& action) {
       "delete",
       "delete a group without members, and its offsets; shows what would go until --execute");
   const auto wanted = std::make_shared<DeleteArguments>();
-  delete_verb->add_option("NAME", wanted->group)->required();
+  delete_verb->add_option("NAME", wanted->group)->required()->check(not_empty);
   delete_verb->add_flag("--execute", wanted->execute, "do it");
   add_examples(*delete_verb,
                {"millrace group delete readers", "millrace group delete readers --execute"});

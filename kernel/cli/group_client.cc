@@ -49,15 +49,22 @@ Result<GroupView> view_of(const Answer& group) {
   return view;
 }
 
-Result<ErrorCode> first_error(const kafka::OffsetCommitResponse& answer, TopicPartition& failed) {
+ErrorCode first_error(const kafka::OffsetCommitResponse& answer) {
   for (const auto& topic : answer.topics) {
     for (const auto& partition : topic.partitions) {
-      if (partition.error_code == 0) continue;
-      failed = {std::string(topic.name), partition.partition_index};
-      return ErrorCode{partition.error_code};
+      if (partition.error_code != 0) return ErrorCode{partition.error_code};
     }
   }
   return ErrorCode::none;
+}
+
+TopicPartition first_failed(const kafka::OffsetCommitResponse& answer) {
+  for (const auto& topic : answer.topics) {
+    for (const auto& partition : topic.partitions) {
+      if (partition.error_code != 0) return {std::string(topic.name), partition.partition_index};
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -103,13 +110,33 @@ Task<kafka::Client*> GroupClient::coordinator(std::string group) {
   }
 }
 
+template <class Request, class CodeOf>
+Task<typename Request::Response> GroupClient::ask_coordinator(std::string group, Request request,
+                                                              CodeOf code_of) {
+  for (int attempt = 1;; ++attempt) {
+    MR_CO_TRY(auto* at, co_await coordinator(group));
+    MR_CO_TRY(auto answer, co_await at->call(request));
+    if (!is_starting(code_of(answer)) || attempt == coordinator_attempts) {
+      co_return std::move(answer);
+    }
+    MR_CO_CHECK(co_await sleep(coordinator_pause));
+  }
+}
+
 Task<std::vector<GroupLine>> GroupClient::list() {
   std::vector<std::string> no_topics;
   MR_CO_TRY(const auto known, co_await cluster_->metadata(std::move(no_topics)));
   std::vector<GroupLine> groups;
   for (const auto& broker : known.brokers) {
     MR_CO_TRY(auto* at, co_await cluster_->broker(broker.id));
-    MR_CO_TRY(const auto answer, co_await at->call(kafka::ListGroupsRequest{}));
+    auto answered = co_await at->call(kafka::ListGroupsRequest{});
+    for (int attempt = 1;
+         answered && is_starting(ErrorCode{answered->error_code}) && attempt < coordinator_attempts;
+         ++attempt) {
+      MR_CO_CHECK(co_await sleep(coordinator_pause));
+      answered = co_await at->call(kafka::ListGroupsRequest{});
+    }
+    MR_CO_TRY(const auto answer, std::move(answered));
     if (const ErrorCode code{answer.error_code}; code != ErrorCode::none) {
       co_return error_of(code, "the groups of broker " + std::to_string(broker.id));
     }
@@ -221,11 +248,16 @@ Task<CommittedOffsets> GroupClient::committed(std::string group) {
     request.group_id = group;
     request.topics.reset();
   }
-  MR_CO_TRY(const auto answer, co_await at->call(std::move(request)));
+  const auto code_of = [many](const kafka::OffsetFetchResponse& answer) {
+    if (!many) return ErrorCode{answer.error_code};
+    return ErrorCode{answer.groups.empty() ? std::int16_t{0} : answer.groups[0].error_code};
+  };
+  auto asking = ask_coordinator(group, std::move(request), code_of);
+  MR_CO_TRY(const auto answer, co_await std::move(asking));
   if (many && answer.groups.size() != 1) {
     co_return Error{Errc::corrupt, "the broker answered for another group"};
   }
-  const ErrorCode code{many ? answer.groups[0].error_code : answer.error_code};
+  const auto code = code_of(answer);
   if (code != ErrorCode::none) co_return error_of(code, named(group));
 
   MR_CO_TRY(const auto names, co_await topic_names());
@@ -291,7 +323,6 @@ Task<LogOffsets> GroupClient::offsets_at(std::vector<TopicPartition> partitions,
 }
 
 Task<> GroupClient::commit(std::string group, CommittedOffsets offsets) {
-  MR_CO_TRY(auto* at, co_await coordinator(group));
   MR_CO_TRY(const auto names, co_await topic_names());
   std::map<std::string_view, Uuid> ids;
   for (const auto& [id, name] : names) ids.emplace(name, id);
@@ -308,20 +339,23 @@ Task<> GroupClient::commit(std::string group, CommittedOffsets offsets) {
     to.committed_offset = offset.value;
     to.committed_metadata = "";
   }
-  MR_CO_TRY(const auto answer, co_await at->call(std::move(request)));
-  TopicPartition failed;
-  MR_CO_TRY(const auto code, first_error(answer, failed));
-  if (code != ErrorCode::none) {
-    co_return error_of(code, "committing " + to_string(failed) + " for " + named(group));
+  auto asking = ask_coordinator(group, std::move(request), first_error);
+  MR_CO_TRY(const auto answer, co_await std::move(asking));
+  if (const auto code = first_error(answer); code != ErrorCode::none) {
+    co_return error_of(code,
+                       "committing " + to_string(first_failed(answer)) + " for " + named(group));
   }
   co_return {};
 }
 
 Task<> GroupClient::remove(std::string group) {
-  MR_CO_TRY(auto* at, co_await coordinator(group));
   kafka::DeleteGroupsRequest request;
   request.groups_names.push_back(group);
-  MR_CO_TRY(const auto answer, co_await at->call(std::move(request)));
+  const auto code_of = [](const kafka::DeleteGroupsResponse& answer) {
+    return ErrorCode{answer.results.empty() ? std::int16_t{0} : answer.results[0].error_code};
+  };
+  auto asking = ask_coordinator(group, std::move(request), code_of);
+  MR_CO_TRY(const auto answer, co_await std::move(asking));
   if (answer.results.size() != 1) co_return Error{Errc::corrupt, "the broker answered no group"};
   if (const ErrorCode code{answer.results[0].error_code}; code != ErrorCode::none) {
     co_return error_of(code, named(group));

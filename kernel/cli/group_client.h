@@ -73,6 +73,11 @@ class GroupClient {
   /// Waits a little for one that is starting.
   Task<std::int32_t> coordinator_id(std::string group);
   Task<kafka::Client*> coordinator(std::string group);
+  /// Asks it, and once more where `code_of` its answer says that it is just starting, or another
+  /// one has become it.
+  template <class Request, class CodeOf>
+  Task<typename Request::Response> ask_coordinator(std::string group, Request request,
+                                                   CodeOf code_of);
   Task<GroupView> find(std::string group);
   Task<std::optional<GroupView>> describe_consumer_group(kafka::Client& at, std::string group);
   Task<GroupView> describe_classic_group(kafka::Client& at, std::string group);

@@ -140,7 +140,7 @@ Task<> describe(Environment& environment, const Context& context, std::string na
 void add_group_describe_verb(CLI::App& group, Context& context, Action& action) {
   auto* verb = group.add_subcommand("describe", "show a group's members, offsets and lag");
   const auto name = std::make_shared<std::string>();
-  verb->add_option("NAME", *name)->required();
+  verb->add_option("NAME", *name)->required()->check(not_empty);
   add_examples(*verb, {"millrace group describe readers"});
   verb->callback([&context, &action, name] {
     action = [&context, name] {

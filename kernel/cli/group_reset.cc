@@ -61,8 +61,7 @@ Task<std::vector<TopicPartition>> partitions_of(ClusterClient& cluster, std::str
     MR_CO_TRY(const auto number, parse_number(left.substr(0, comma), wanted));
     const auto found = std::ranges::find(topic.partitions, number, &PartitionInfo::partition);
     if (found == topic.partitions.end()) {
-      co_return error_of(ErrorCode::unknown_topic_or_partition,
-                         to_string(TopicPartition{topic.topic.name, number}));
+      co_return no_such_partition("--topic", topic, number);
     }
     partitions.push_back({topic.topic.name, number});
     if (comma == std::string_view::npos) co_return partitions;
@@ -90,14 +89,29 @@ Task<std::vector<TopicPartition>> chosen(GroupClient& client, std::vector<std::s
   co_return partitions;
 }
 
+/// Where the logs begin or end, each of them; who is just becoming a leader is waited for.
+Task<LogOffsets> bounds_of(GroupClient& client, std::vector<TopicPartition> partitions,
+                           OffsetSpec which) {
+  ClusterClient::Wait wait("a leader of each partition");
+  while (true) {
+    auto finding = client.offsets_at(partitions, static_cast<std::int64_t>(which));
+    MR_CO_TRY(auto found, co_await std::move(finding));
+    const auto missing = std::ranges::find_if(
+        partitions, [&found](const TopicPartition& one) { return !found.contains(one); });
+    if (missing == partitions.end()) co_return std::move(found);
+    const TopicName topic{missing->topic, {}};
+    MR_CO_CHECK(co_await client.cluster().partitions(topic));  // it may be gone
+    auto why = error_of(ErrorCode::leader_not_available, to_string(*missing));
+    MR_CO_CHECK(co_await client.cluster().next_try(wait, std::move(why)));
+  }
+}
+
 /// What is set lies within the log, wherever the arguments point.
 Task<std::vector<Change>> changes_of(GroupClient& client, const Arguments& arguments,
                                      CommittedOffsets committed, Timestamp now) {
   MR_CO_TRY(const auto partitions, co_await chosen(client, arguments.topics, committed));
-  MR_CO_TRY(const auto first, co_await client.offsets_at(
-                                  partitions, static_cast<std::int64_t>(OffsetSpec::earliest)));
-  MR_CO_TRY(const auto end,
-            co_await client.offsets_at(partitions, static_cast<std::int64_t>(OffsetSpec::latest)));
+  MR_CO_TRY(const auto first, co_await bounds_of(client, partitions, OffsetSpec::earliest));
+  MR_CO_TRY(const auto end, co_await bounds_of(client, partitions, OffsetSpec::latest));
   LogOffsets at_time;
   if (arguments.to_datetime) {
     MR_CO_TRY(const auto time, parse_moment(*arguments.to_datetime, now));
@@ -107,9 +121,6 @@ Task<std::vector<Change>> changes_of(GroupClient& client, const Arguments& argum
   for (const auto& partition : partitions) {
     const auto low = first.find(partition);
     const auto high = end.find(partition);
-    if (low == first.end() || high == end.end()) {
-      co_return error_of(ErrorCode::leader_not_available, to_string(partition));
-    }
     const auto known = committed.find(partition);
     const auto from = known == committed.end() ? std::nullopt : std::optional(known->second);
     Offset to = high->second;
@@ -207,7 +218,7 @@ void add_group_reset_verb(CLI::App& group, Context& context, Action& action) {
       "reset",
       "set the offsets of a group without members; shows what it would do until --execute");
   const auto wanted = std::make_shared<Arguments>();
-  verb->add_option("NAME", wanted->group)->required();
+  verb->add_option("NAME", wanted->group)->required()->check(not_blank);
   verb->add_option("--topic", wanted->topics, "default: all that have an offset; may be repeated")
       ->type_name("TOPIC[:PARTITION,...]")
       ->allow_extra_args(false);

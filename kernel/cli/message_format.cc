@@ -5,6 +5,7 @@
 
 #include "kernel/cli/datetime.h"
 #include "kernel/cli/output.h"
+#include "kernel/cli/terminal.h"
 #include "kernel/config/text.h"
 
 namespace millrace::kernel::cli {
@@ -115,20 +116,38 @@ MessageFormat MessageFormat::lines(bool keys, bool headers) {
 
 void MessageFormat::append(std::string& to, std::string_view topic, std::int32_t partition,
                            const RecordView& record) const {
+  for (const auto& part : parts_) append(to, part, topic, partition, record);
+}
+
+void MessageFormat::append_printable(std::string& to, std::string_view topic,
+                                     std::int32_t partition, const RecordView& record) const {
+  std::string shared;
   for (const auto& part : parts_) {
-    switch (part.directive) {
-      case 's': append_bytes(to, record.value); break;
-      case 'S': append_size(to, record.value); break;
-      case 'k': append_bytes(to, record.key); break;
-      case 'K': append_size(to, record.key); break;
-      case 'h': append_headers(to, record.headers); break;
-      case 't': to += topic; break;
-      case 'p': append_number(to, partition); break;
-      case 'o': append_number(to, record.offset.value); break;
-      case 'T': append_number(to, record.timestamp.ms); break;
-      case 'd': to += datetime_text(record.timestamp); break;
-      default: to += part.text;
+    // An end of a line may have come with the message up to its last byte.
+    if (part.directive != 0 || printable(part.text) == part.text) {
+      append(shared, part, topic, partition, record);
+      continue;
     }
+    to += printable(std::exchange(shared, {}));
+    to += part.text;
+  }
+  to += printable(shared);
+}
+
+void MessageFormat::append(std::string& to, const Part& part, std::string_view topic,
+                           std::int32_t partition, const RecordView& record) {
+  switch (part.directive) {
+    case 's': append_bytes(to, record.value); break;
+    case 'S': append_size(to, record.value); break;
+    case 'k': append_bytes(to, record.key); break;
+    case 'K': append_size(to, record.key); break;
+    case 'h': append_headers(to, record.headers); break;
+    case 't': to += topic; break;
+    case 'p': append_number(to, partition); break;
+    case 'o': append_number(to, record.offset.value); break;
+    case 'T': append_number(to, record.timestamp.ms); break;
+    case 'd': to += datetime_text(record.timestamp); break;
+    default: to += part.text;
   }
 }
 

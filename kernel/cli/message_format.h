@@ -26,6 +26,11 @@ class MessageFormat {
   void append(std::string& to, std::string_view topic, std::int32_t partition,
               const RecordView& record) const;
 
+  /// The same for a terminal: what the message holds is no command for it, and the text of the
+  /// format, which its user has written, stays as it is.
+  void append_printable(std::string& to, std::string_view topic, std::int32_t partition,
+                        const RecordView& record) const;
+
   /// For --help.
   static std::string_view directives();
 
@@ -34,6 +39,9 @@ class MessageFormat {
     char directive = 0;  ///< 0: the text
     std::string text;
   };
+  static void append(std::string& to, const Part& part, std::string_view topic,
+                     std::int32_t partition, const RecordView& record);
+
   std::vector<Part> parts_;
 };
 

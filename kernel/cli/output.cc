@@ -61,7 +61,7 @@ void Table::add(std::vector<Cell> row) {
 void Table::print() const {
   const auto lines = text(terminal_of(STDOUT_FILENO));
   if (auto* output = standard_output()) {
-    output->add(lines);
+    output->add(output->is_terminal() ? printable_with_tones(lines) : lines);
   } else {
     std::cout << lines;
   }

@@ -82,7 +82,7 @@ Task<Offset> find_offset(ClusterClient& cluster, TopicName topic, PartitionInfo&
   auto& query = wanted.partitions.emplace_back();
   query.partition_index = partition.partition;
   query.timestamp = timestamp;
-  auto asking = cluster.ask_leader(topic.name, partition, std::move(request), code_in_list);
+  auto asking = cluster.ask_leader(topic, partition, std::move(request), code_in_list);
   MR_CO_TRY(const auto answer, co_await std::move(asking));
   if (answer.topics.size() != 1 || answer.topics[0].partitions.size() != 1) {
     co_return Error{Errc::corrupt, "the broker answered for another partition"};
@@ -144,7 +144,7 @@ Task<PartitionReader::Reply> PartitionReader::ask(const std::vector<ReadPosition
       const ErrorCode code{fetched.error_code};
       if (!ClusterClient::moves(code)) return false;
       reply.moved.push_back(fetched.partition_index);
-      reply.why = error_of(code, "broker " + std::to_string(leader.leader));
+      reply.why = ClusterClient::passing(code, "broker " + std::to_string(leader.leader));
       return true;
     });
   }
@@ -163,7 +163,7 @@ Task<kafka::FetchResponse> PartitionReader::fetch(std::vector<ReadPosition>& pos
     wait_.emplace("a leader of " + to_string(id));
   }
   MR_CO_CHECK(co_await cluster_.next_try(*wait_, *std::move(reply.why)));
-  MR_CO_TRY(const auto told, co_await cluster_.partitions(topic_.name));
+  MR_CO_TRY(const auto told, co_await cluster_.partitions(topic_));
   for (auto& position : positions) {
     const auto number = position.partition.partition;
     if (!contains(reply.moved, number)) continue;

@@ -185,6 +185,9 @@ class Sending {
     co_return co_await producer_.flush();
   }
 
+  /// How many were read and given to the producer.
+  std::int64_t taken() const noexcept { return taken_; }
+
  private:
   Result<Message> message_in(std::string line) const {
     if (!arguments_.json) return split(std::move(line), arguments_);
@@ -203,6 +206,7 @@ class Sending {
       MR_CO_CHECK(check_partition(wanted, producer_.partitions(), arguments_.topic));
       at = static_cast<std::size_t>(wanted);
     }
+    ++taken_;
     co_return co_await producer_.add(at, clock_.wall(), message);
   }
 
@@ -223,6 +227,7 @@ class Sending {
   ProgressLine line_;
   bool quiet_;
   std::int64_t read_ = 0;
+  std::int64_t taken_ = 0;
 };
 
 Result<std::string> separator_of(std::string_view option, std::string_view text) {
@@ -248,14 +253,16 @@ Task<> produce(Environment& environment, const Context& context, Arguments argum
   MR_CO_TRY(const auto self, co_await ask_producer_id(*cluster));
   Producer producer(*cluster, std::move(topic), self, arguments, loaded.codecs(), acknowledged);
   auto sent = Result<>();
+  std::int64_t taken = 0;
   {
     Sending sending(arguments, std::move(headers), std::move(input), producer, environment.clock());
     sent = co_await sending.run();
+    taken = sending.taken();
   }
   if (!sent) {
-    co_return Error{sent.error().code,
-                    concat(sent.error().detail, "; ", acknowledged.load(),
-                           " messages were acknowledged, others that were read may be lost")};
+    const auto rest = acknowledged < taken ? ", others that were read may be lost" : "";
+    co_return Error{sent.error().code, concat(sent.error().detail, "; ", acknowledged.load(),
+                                              " messages were acknowledged", rest)};
   }
   if (context.output == OutputFormat::json) {
     print_json(boost::json::object{{"topic", arguments.topic}, {"records", acknowledged.load()}});

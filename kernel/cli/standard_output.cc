@@ -51,23 +51,19 @@ StandardOutput::int_type StandardOutput::overflow(int_type character) {
 }
 
 std::streamsize StandardOutput::xsputn(const char* text, std::streamsize bytes) {
-  constexpr char escape = '\x1b';
-  std::string_view added(text, static_cast<std::size_t>(bytes));
-  // What is left of them at the end is our own.
-  while (at_once_ && added.contains(escape)) {
-    const auto front = added.substr(0, added.find(escape));
-    add(front);
-    add("\\x1b");
-    added.remove_prefix(front.size() + 1);
+  const std::string_view added(text, static_cast<std::size_t>(bytes));
+  if (at_once_) {
+    add(printable(added));
+  } else {
+    add(added);
   }
-  add(added);
   return bytes;
 }
 
-void StandardOutput::add(std::string_view added) {
+void StandardOutput::add(std::string_view text) {
   if (failure_ != 0) return;
-  pending_ += added;
-  if (pending_.size() >= pending_bytes_max || (at_once_ && added.contains('\n'))) write_lines();
+  pending_ += text;
+  if (pending_.size() >= pending_bytes_max || (at_once_ && text.contains('\n'))) write_lines();
 }
 
 int StandardOutput::sync() {
@@ -84,8 +80,6 @@ void StandardOutput::write_lines() {
 void StandardOutput::write(std::size_t bytes) {
   const std::scoped_lock lock(writing_);
   std::string_view left = std::string_view(pending_).substr(0, bytes);
-  std::string for_terminal;
-  if (at_once_) left = for_terminal = printable_with_tones(left);
   while (!left.empty() && failure_ == 0) {
     const auto written = ::write(descriptor_, left.data(), left.size());
     if (written >= 0) {

@@ -16,8 +16,8 @@ namespace millrace::kernel::cli {
 /// what is printed. Writing to it fails as to a closed one.  [start-up]
 void hold_standard_descriptors();
 
-/// What std::cout writes into: whole lines of stdout; on a terminal each at once, and as
-/// printable() has it: what messages and names hold is no command for it.
+/// What std::cout writes into: whole lines of stdout; on a terminal each at once, and what comes by
+/// std::cout as printable() has it: what messages and names hold is no command for it.
 /// One thread writes at a time.
 class StandardOutput final : public std::streambuf {
  public:
@@ -29,7 +29,8 @@ class StandardOutput final : public std::streambuf {
 
   /// errno of the first write that failed; what came later is dropped. 0: all is well.
   int failure() const noexcept { return failure_; }
-  /// Text of ours, whose tones a terminal gets; of what std::cout is given it gets none.
+  bool is_terminal() const noexcept { return at_once_; }
+  /// Text that a terminal gets as it is: whoever gives it knows what is in it.
   void add(std::string_view text);
   /// Waits for a write that is under way, for a moment: whoever ends the process then cuts no line.
   /// [any thread]

@@ -17,6 +17,7 @@
 #include "kernel/cli/output.h"
 #include "kernel/cli/usage.h"
 #include "kernel/config/text.h"
+#include "kernel/partition/config_options.h"
 
 namespace millrace::kernel::cli {
 
@@ -33,6 +34,19 @@ struct CreateArguments {
   std::vector<std::string> configs;  // "retention.ms=1000"
   bool if_not_exists = false;
 };
+
+// For those that nobody knows. A broker of another version may know more than we do.
+std::string nearest_settings(const std::vector<std::string>& configs) {
+  std::vector<std::string> known;
+  for (const auto& one : topic_options()) known.emplace_back(one.option.name);
+  std::string hint;
+  for (const auto& config : configs) {
+    const auto name = config.substr(0, config.find('='));
+    const auto near = contains(known, name) ? std::nullopt : nearest(name, known);
+    if (near) hint += concat("; nearest known to ", name, ": ", *near);
+  }
+  return hint;
+}
 
 Task<> create(Environment& environment, const Context& context, CreateArguments arguments) {
   kafka::CreateTopicsRequest request;
@@ -62,7 +76,9 @@ Task<> create(Environment& environment, const Context& context, CreateArguments 
   const ErrorCode code{created.error_code};
   const bool existed = code == ErrorCode::topic_already_exists && arguments.if_not_exists;
   if (code != ErrorCode::none && !existed) {
-    co_return error_of(code, created.error_message.value_or("topic " + in_quotes(arguments.name)));
+    auto what = std::string(created.error_message.value_or("topic " + in_quotes(arguments.name)));
+    if (code == ErrorCode::invalid_config) what += nearest_settings(arguments.configs);
+    co_return error_of(code, what);
   }
   if (context.output == OutputFormat::json) {
     print_json(json::object{{"topic", arguments.name},
@@ -197,52 +213,58 @@ Result<std::vector<PartitionInfo>> chosen(const TopicInfo& topic,
   std::vector<PartitionInfo> partitions;
   for (const auto number : numbers) {
     const auto found = std::ranges::find(topic.partitions, number, &PartitionInfo::partition);
-    if (found == topic.partitions.end()) {
-      return error_of(ErrorCode::unknown_topic_or_partition,
-                      to_string(TopicPartition{topic.topic.name, number}));
-    }
+    if (found == topic.partitions.end()) return no_such_partition("--partition", topic, number);
     partitions.push_back(*found);
   }
   return partitions;
 }
 
+// Of an answer for one partition.
+template <class Answer>
+ErrorCode first_code(const Answer& answer) {
+  if (answer.topics.empty() || answer.topics[0].partitions.empty()) return ErrorCode::none;
+  return ErrorCode{answer.topics[0].partitions[0].error_code};
+}
+
 Task<kafka::DeleteRecordsResponse> trim_partition(ClusterClient& cluster, PartitionInfo partition,
-                                                  std::string topic, std::int64_t before) {
-  MR_CO_TRY(auto* leader, co_await cluster.leader_of(partition));
+                                                  TopicName topic, std::int64_t before) {
   kafka::DeleteRecordsRequest request;
   request.timeout_ms = admin_timeout_ms;
-  request.topics.emplace_back(topic).partitions.emplace_back(partition.partition, before);
-  MR_CO_TRY(auto answer, co_await leader->call(std::move(request)));
+  request.topics.emplace_back(topic.name).partitions.emplace_back(partition.partition, before);
+  auto asking = cluster.ask_leader(topic, partition, std::move(request),
+                                   first_code<kafka::DeleteRecordsResponse>);
+  MR_CO_TRY(auto answer, co_await std::move(asking));
   if (answer.topics.size() != 1 || answer.topics[0].partitions.size() != 1) {
     co_return Error{Errc::corrupt, "the broker answered for another partition"};
   }
   if (const ErrorCode code{answer.topics[0].partitions[0].error_code}; code != ErrorCode::none) {
-    co_return error_of(code, to_string(TopicPartition{topic, partition.partition}));
+    co_return error_of(code, to_string(TopicPartition{topic.name, partition.partition}));
   }
   co_return std::move(answer);
 }
 
 // What it would take away is gone for good: nothing goes where not all can.
-Task<> check_ends(ClusterClient& cluster, std::string topic, std::vector<PartitionInfo> partitions,
+Task<> check_ends(ClusterClient& cluster, TopicName topic, std::vector<PartitionInfo> partitions,
                   std::int64_t before) {
   constexpr std::int64_t latest = -1;
-  for (const auto& partition : partitions) {
-    MR_CO_TRY(auto* leader, co_await cluster.leader_of(partition));
+  for (auto& partition : partitions) {
     kafka::ListOffsetsRequest request;
     request.replica_id = -1;
-    auto& asked = request.topics.emplace_back(topic).partitions.emplace_back();
+    auto& asked = request.topics.emplace_back(topic.name).partitions.emplace_back();
     asked.partition_index = partition.partition;
     asked.timestamp = latest;
-    MR_CO_TRY(const auto answer, co_await leader->call(std::move(request)));
+    auto asking = cluster.ask_leader(topic, partition, std::move(request),
+                                     first_code<kafka::ListOffsetsResponse>);
+    MR_CO_TRY(const auto answer, co_await std::move(asking));
     const bool answered = answer.topics.size() == 1 && answer.topics[0].partitions.size() == 1;
     // Who does not tell refuses what is too far by himself.
     if (!answered || answer.topics[0].partitions[0].error_code != 0) continue;
     const auto end = answer.topics[0].partitions[0].offset;
     if (before <= end) continue;
-    co_return Error{
-        Errc::invalid_argument,
-        concat("--before ", before, ": ", to_string(TopicPartition{topic, partition.partition}),
-               " ends at offset ", end, "; nothing was removed. end removes all")};
+    co_return Error{Errc::invalid_argument,
+                    concat("--before ", before, ": ",
+                           to_string(TopicPartition{topic.name, partition.partition}),
+                           " ends at offset ", end, "; nothing was removed. end removes all")};
   }
   co_return {};
 }
@@ -253,11 +275,11 @@ Task<> trim(Environment& environment, const Context& context, TrimArguments argu
             co_await ClusterClient::connect(environment.network(), context.bootstrap));
   MR_CO_TRY(const auto topic, co_await cluster->topic(arguments.name));
   MR_CO_TRY(const auto partitions, chosen(topic, arguments.partitions));
-  MR_CO_CHECK(co_await check_ends(*cluster, arguments.name, partitions, before));
+  MR_CO_CHECK(co_await check_ends(*cluster, topic.topic, partitions, before));
   json::array trimmed;
   Table table({"PARTITION", "FIRST OFFSET"});
   for (const auto& partition : partitions) {
-    auto trimming = trim_partition(*cluster, partition, arguments.name, before);
+    auto trimming = trim_partition(*cluster, partition, topic.topic, before);
     MR_CO_TRY(const auto answer, co_await std::move(trimming));
     const auto first = answer.topics[0].partitions[0].low_watermark;
     trimmed.emplace_back(json::object{{"partition", partition.partition}, {"first_offset", first}});

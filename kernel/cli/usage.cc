@@ -96,6 +96,12 @@ std::string not_empty(const std::string& value) {
   return value.empty() ? "an empty value is no name; give one" : "";
 }
 
+std::string not_blank(const std::string& value) {
+  if (value.empty()) return not_empty(value);
+  const bool blank = value.find_first_not_of(" \t\r\n") == std::string::npos;
+  return blank ? "a value of spaces alone is no name; give one" : "";
+}
+
 void require_admin(const CLI::App& program, const CLI::App& verb) {
   if (program.count("--bootstrap") == 0 || verb.count("--admin") > 0) return;
   throw CLI::ValidationError(

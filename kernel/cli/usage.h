@@ -23,6 +23,9 @@ std::string usage_error(const CLI::App& program, const CLI::ParseError& error);
 /// is not as if it were not there.
 std::string not_empty(const std::string& value);
 
+/// A check of a name that may be given to what is made: one of spaces alone is a slip too.
+std::string not_blank(const std::string& value);
+
 /// Refuses --bootstrap without --admin: it says nothing of where the admin API listens, and another
 /// broker would be asked than the one that is named.
 void require_admin(const CLI::App& program, const CLI::App& verb);

@@ -196,6 +196,17 @@ def to(output: str, *words: object) -> subprocess.CompletedProcess:
     )
 
 
+def test_what_the_user_writes_himself_is_one(broker, tool, terminals):
+    """Of a format with commands the terminal gets those; of the message none."""
+    tool.text("topic", "create", "terminal-format", "--partitions", 1)
+    tool.text("produce", "terminal-format", stdin="\x1b[31mvalue\n")
+    words = ("consume", "terminal-format", "--format", r"\x1b[35m%s\x1b[0m;\n")
+    window = terminals.millrace(100, "-b", broker.address, *words)
+    lines, code = window.ended()
+    assert code == 0 and lines[0] == r"\x1b[31mvalue;", lines
+    assert "\x1b[35m\\x1b[31mvalue" in window.text("-e")
+
+
 @pytest.mark.parametrize("output, said", [(">/dev/full", "No space left"), (">&-", "Bad file descriptor")])
 def test_what_cannot_be_printed_is_told(broker, output, said):
     for words in (("topic", "list"), ("-o", "json", "topic", "list"), ("--help",)):

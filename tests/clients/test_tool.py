@@ -1,14 +1,18 @@
 """The millrace tool against a broker: topics, produce and consume, and what it says when it
 cannot."""
 
+import base64
 import json
 import random
 import re
+import subprocess
 
 import pytest
 
 from conftest import PARTITIONS
+from harness.broker import PREFIX, Millrace
 from harness.fleet import Java
+from harness.middleman import Middleman
 from harness.records import CODECS, Record
 from harness.tool import Tool, run
 
@@ -97,6 +101,20 @@ def test_where_not_all_can_be_trimmed_nothing_is(broker, tool):
     assert tool.text("consume", "tool-trim") == "a\nb\nc\n"
     tool.text("topic", "trim", "tool-trim", "--before", 2, "--partition", 0)
     assert tool.text("consume", "tool-trim") == "c\n"
+    refused = run("-b", broker.address, "topic", "trim", "tool-trim", "--before", 2, "--partition", 2)
+    assert refused.code == 64 and "topic 'tool-trim' has partitions 0 to 1" in refused.errors
+    refused = run("-b", broker.address, "consume", "tool-trim", "--from", 1)
+    assert refused.code == 64 and "tool-trim-0 begins at offset 2 and ends at 3" in refused.errors
+
+
+def test_what_is_sent_in_front_of_a_mistake_is_told(broker, tool):
+    tool.text("topic", "create", "tool-mistake", "--partitions", 1)
+    produce = ("-b", broker.address, "produce", "tool-mistake")
+    refused = run(*produce, "--json", stdin='{"value": "a"}\n{"value": "b"}\n{"valu": "c"}\n')
+    assert refused.code == 64 and refused.errors.endswith("; 2 messages were acknowledged\n")
+    assert tool.text("consume", "tool-mistake") == "a\nb\n"
+    refused = run(*produce, "--whole", stdin="x" * 3_000_000)
+    assert "; 0 messages were acknowledged, others that were read may be lost" in refused.errors
 
 
 @pytest.mark.millrace
@@ -176,6 +194,9 @@ def test_settings_are_changed_described_and_explained(tool):
     assert "60000" in tool.text("config", "get", "--topic", "tool-settings")
     refused = run("-b", tool.address, "config", "set", "--topic", "tool-settings", "a=b")
     assert refused.code != 0 and refused.output == "" and "a" in refused.errors
+    unknown = run("-b", tool.address, "config", "get", "--topic", "tool-settings", "retention.m")
+    assert unknown.code == 1 and unknown.output == ""
+    assert "has no setting 'retention.m'; nearest known: retention.ms" in unknown.errors
     explained = run("config", "explain", "retention.ms").output
     assert "(ms)" in explained and "604800000" in explained and "log.retention.hours" in explained
     slip = run("config", "explain", "broker.dta")
@@ -202,6 +223,7 @@ def test_a_broker_that_ends_meanwhile_is_said_so(own_broker):
         (["topic", "create", "bad name"], 64, "it has ' '; allowed are a-z, A-Z, 0-9, '.', '_' and '-'"),
         (["topic", "create", "orders😀"], 64, "it has '😀'; allowed are"),
         (["topic", "create", "x", "--config", "retention.ms=soon"], 64, "retention.ms"),
+        (["topic", "create", "x", "--config", "retention.mss=1"], 64, "retention.mss: retention.ms"),
         (["topic", "create", "x", "--config", "novalue"], 64, "expected KEY=VALUE"),
         (["topic", "describe", ""], 64, '"" is no topic\'s name'),
         (["topic", "trim", "a b", "--before", "end"], 64, "it has ' '; allowed are"),
@@ -224,6 +246,84 @@ def test_a_mistake_is_explained(broker, words, code, said):
     outcome = run("-b", broker.address, *words)
     assert (outcome.code, outcome.output) == (code, "")
     assert said in outcome.errors
+
+
+# An API, what it answers twice, where that stands in the answer, and the verb that is to come through all the same.
+PASSING = {
+    "a broker that has just started gives no producer ids": (22, 14, 4, "produce TOPIC"),
+    "a leader that has yet to learn of a topic": (0, 3, -1, "produce TOPIC"),
+    "one of another topic's id": (0, 100, -1, "produce TOPIC"),
+    "a leader that is just elected": (2, 78, -1, "consume TOPIC --from latest"),
+    "a reader's leader knows nothing yet": (1, 3, -1, "consume TOPIC"),
+    "a reader's leader has moved": (1, 6, -1, "consume TOPIC"),
+    "the first records go elsewhere": (21, 6, -9, "topic trim TOPIC --before end"),
+    "a coordinator reads what groups have committed": (16, 14, 4, "group list"),
+}
+
+
+@pytest.fixture(scope="module")
+def between(tmp_path_factory):
+    """A broker that clients know by the address of one who spoils its answers."""
+    folder = tmp_path_factory.mktemp("between")
+    broker = Millrace(folder)
+    middleman = Middleman(broker.address)
+    broker.settings["transport.kafka.advertise"] = middleman.address
+    try:
+        broker.start()
+        yield middleman
+        broker.end()
+    finally:
+        broker.close()
+        middleman.close()
+
+
+@pytest.mark.millrace
+@pytest.mark.parametrize("name", PASSING)
+def test_what_passes_is_waited_for(between, name):
+    api, code, place, verb = PASSING[name]
+    tool = Tool(between.address)
+    topic = f"passing-{api}-{code}-{place}"
+    made = tool.json_lines("topic", "create", topic, "--partitions", 1)[0]
+    tool.text("produce", topic, stdin="a\n")
+    names = [topic.encode(), base64.urlsafe_b64decode(made["topic_id"] + "==")]
+    between.spoil(api, 2, code, place, names)
+
+    sends = verb.startswith("produce")
+    words = verb.replace("TOPIC", topic).split()
+    done = run("-b", between.address, *words, stdin="b\n" if sends else "")
+    assert done.code == 0, done.errors
+    assert between.spoiled[api] == 2
+    if sends:
+        assert tool.text("consume", topic) == "a\nb\n", "once, however often it was sent"
+
+
+@pytest.mark.millrace
+def test_a_broker_is_asked_over_ipv6(tmp_path):
+    broker = Millrace(tmp_path)
+    broker.address = f"[::1]:{broker.port}"
+    broker.settings["transport.http.listen"] = "[::1]:0"
+    try:
+        broker.start()
+        tool = Tool(broker.address)
+        tool.text("topic", "create", "six", "--partitions", 1)
+        tool.text("produce", "six", stdin="a\n")
+        assert tool.text("consume", "six") == "a\n"
+        assert broker.address in tool.text("cluster", "brokers")
+        assert run("stream", "--admin", broker.http_address(), "list").code == 0
+        bare = run("-b", f"::1:{broker.port}", "topic", "list")
+        assert bare.code == 64 and "HOST:PORT, for example 127.0.0.1:9092 or [::1]:9092" in bare.errors
+        broker.end()
+    finally:
+        broker.close()
+
+
+def test_a_limit_of_ones_own_is_not_the_brokers_fault(broker):
+    words = [PREFIX / "bin" / "millrace", "-b", broker.address, "topic", "list"]
+    few = subprocess.run(
+        ["sh", "-c", 'ulimit -n 9; exec "$@"', "sh", *words], capture_output=True, text=True
+    )
+    assert few.returncode == 69, few.stderr
+    assert "Too many open files" in few.stderr and "ulimit -n" in few.stderr
 
 
 def test_no_broker_there():
@@ -317,6 +417,10 @@ def test_the_list_of_plugins_says_what_a_broker_uses_and_why_one_is_refused(brok
         (["config", "set", "a=b"], ["--topic", "--broker-default"]),
         (["config", "set", "--group", "", "a=b"], ["--group: an empty value is no name"]),
         (["config", "get", "--broker", ""], ["--broker: an empty value is no name"]),
+        (["group", "describe", ""], ["NAME: an empty value is no name"]),
+        (["group", "delete", "", "--execute"], ["NAME: an empty value is no name"]),
+        (["group", "reset", "", "--to-latest"], ["NAME: an empty value is no name"]),
+        (["group", "reset", "  ", "--to-latest"], ["NAME: a value of spaces alone is no name"]),
         (["aggregate", "replace", "ledger", ""], ["PLUGIN_FILE: an empty value is no name"]),
         (["-b", "other:9092", "stream", "list"], ["millrace stream asks the admin API", "--admin HOST:PORT"]),
         (["-b", "other:9092", "aggregate", "list"], ["millrace aggregate asks the admin API"]),

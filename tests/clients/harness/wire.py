@@ -2,6 +2,7 @@
 
 import socket
 import struct
+from collections.abc import Collection
 
 API_PRODUCE, API_FETCH, API_API_VERSIONS = 0, 1, 18
 FETCH_BYTES_MAX = 50 << 20
@@ -25,6 +26,7 @@ class RawConnection:
 
     def __init__(self, address: str, timeout: float = DEADLINE_SECONDS):
         host, port = address.rsplit(":", 1)
+        host = host.strip("[]")  # of IPv6
         self.socket = socket.create_connection((host, int(port)), timeout=timeout)
         self.port = self.socket.getsockname()[1]
         """Our end, by which the broker's log lines can be told apart."""
@@ -72,13 +74,13 @@ class RawConnection:
 
     def send_fetch(self, topic: str, partition: int, offset: int, wait_ms: int) -> None:
         """Fetch v4 for at least one byte."""
-        self.send_request(API_FETCH, 4, _fetch_body(4, topic, partition, offset, wait_ms))
+        self.send_request(API_FETCH, 4, fetch_body(4, topic, [partition], offset, wait_ms))
 
     def fetch(
         self, topic: str, partition: int, offset: int = 0, version: int = 4
     ) -> tuple[int, bytes]:
         """Error and records of one partition, by Fetch v4 to v10."""
-        answer = self.ask(API_FETCH, version, _fetch_body(version, topic, partition, offset, 1000))
+        answer = self.ask(API_FETCH, version, fetch_body(version, topic, [partition], offset, 1000))
         # throttle; error and session since v7; one topic, its name, one partition
         at = 4 + (6 if version >= 7 else 0) + 4 + 2 + len(topic.encode()) + 4
         index, error, _high, _stable = struct.unpack_from(">ihqq", answer, at)
@@ -99,11 +101,7 @@ class RawConnection:
         self, topic: str, partition: int, records: bytes, version: int, acks: int = -1
     ) -> None:
         """Produce v3 to v8 with these batches."""
-        name = topic.encode()
-        body = struct.pack(">hhi", -1, acks, 10_000)
-        body += struct.pack(f">ih{len(name)}s", 1, len(name), name)
-        body += struct.pack(">iii", 1, partition, len(records)) + records
-        self.send_request(API_PRODUCE, version, body)
+        self.send_request(API_PRODUCE, version, produce_body(topic, {partition: records}, acks))
 
     def receive_produced(self, topic: str, partition: int) -> tuple[int, int]:
         """Error and base offset."""
@@ -142,20 +140,31 @@ class RawConnection:
             return False
 
 
-def _fetch_body(version: int, topic: str, partition: int, offset: int, wait_ms: int) -> bytes:
-    """A Fetch request, v4 to v10, of one partition and without a session."""
+def produce_body(topic: str, records: dict[int, bytes], acks: int) -> bytes:
+    """A Produce request, v3 to v8, of these batches by partition."""
+    name = topic.encode()
+    body = struct.pack(f">hhiih{len(name)}s", -1, acks, 10_000, 1, len(name), name)
+    parts = [struct.pack(">ii", number, len(of)) + of for number, of in records.items()]
+    return body + struct.pack(">i", len(parts)) + b"".join(parts)
+
+
+def fetch_body(
+    version: int, topic: str, partitions: Collection[int], offset: int, wait_ms: int
+) -> bytes:
+    """A Fetch request, v4 to v10, of partitions of one topic and without a session."""
     name = topic.encode()
     body = struct.pack(">iiiib", -1, wait_ms, 1, FETCH_BYTES_MAX, 0)
     if version >= 7:
         body += struct.pack(">ii", 0, -1)  # no session
-    body += struct.pack(f">ih{len(name)}s", 1, len(name), name)
-    body += struct.pack(">ii", 1, partition)
-    if version >= 9:
-        body += struct.pack(">i", -1)  # leader epoch not known
-    body += struct.pack(">q", offset)
-    if version >= 5:
-        body += struct.pack(">q", -1)  # log start, of followers only
-    body += struct.pack(">i", FETCH_BYTES_MAX)
+    body += struct.pack(f">ih{len(name)}si", 1, len(name), name, len(partitions))
+    for partition in partitions:
+        body += struct.pack(">i", partition)
+        if version >= 9:
+            body += struct.pack(">i", -1)  # leader epoch not known
+        body += struct.pack(">q", offset)
+        if version >= 5:
+            body += struct.pack(">q", -1)  # log start, of followers only
+        body += struct.pack(">i", FETCH_BYTES_MAX)
     return body + (struct.pack(">i", 0) if version >= 7 else b"")  # nothing forgotten
 
 

@@ -51,6 +51,17 @@ TEST(MessageFormatTest, LinesAreValuesBehindTheirHeadersAndKeys) {
   EXPECT_EQ(formatted(MessageFormat::lines(true, true)), "a=1,b=\tk\tvalue\n");
 }
 
+TEST(MessageFormatTest, OnATerminalTheFormatIsItsUsersAndTheMessageIsNot) {
+  const RecordView hostile{.key = as_bytes("\x1b[2J"),
+                           .value = as_bytes("\x9b"
+                                             "a\r")};
+  const auto format = MessageFormat::parse(R"(\x1b[1m%k\x1b[0m\x07 %s\n)");
+  ASSERT_TRUE(format);
+  std::string text;
+  format->append_printable(text, "orders", 3, hostile);
+  EXPECT_EQ(text, "\x1b[1m\\x1b[2J\x1b[0m\x07 \\x9ba\r\n") << "an end of a line stays one";
+}
+
 TEST(MessageFormatTest, SeparatorsAreUnescaped) {
   EXPECT_EQ(unescaped(R"(a\t\\)").value(), "a\t\\");
   EXPECT_EQ(unescaped("").value(), "");

@@ -75,12 +75,12 @@ TEST_F(StandardOutputTest, ATerminalIsGivenNoCommandsOfOthers) {
   std::string seen(100, '\0');
   {
     StandardOutput output(theirs);
-    output.add("\x1b[31mours\x1b[0m ");
+    output.add("\x1b[35mours\x1b[0m ");
     std::cout << "\x1b[31mred \x1b]0;title\x07" << '\n';
     const auto bytes = ::read(ours, seen.data(), seen.size());
     seen.resize(bytes < 0 ? 0 : static_cast<std::size_t>(bytes));
   }
-  EXPECT_EQ(seen, "\x1b[31mours\x1b[0m \\x1b[31mred \\x1b]0;title\\x07\r\n");
+  EXPECT_EQ(seen, "\x1b[35mours\x1b[0m \\x1b[31mred \\x1b]0;title\\x07\r\n");
   ::close(ours);
   ::close(theirs);
 
