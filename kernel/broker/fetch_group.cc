@@ -5,6 +5,18 @@
 
 namespace millrace::kernel {
 
+namespace {
+
+// What old clients read is made in memory: so much for one of their requests, as far as a batch for
+// each partition allows. Some of them cannot rotate their partitions, so all get their share.
+constexpr std::uint64_t converted_bytes_max = 16UL << 20;
+
+std::uint64_t converted_share(std::size_t partitions, std::uint64_t most) {
+  return std::min(most, converted_bytes_max / std::max<std::size_t>(partitions, 1));
+}
+
+}  // namespace
+
 void FetchGroup::Item::on_change(bool readable) {
   group_.make_due(*this);
   if (readable) group_.wake_waiter();
@@ -109,6 +121,7 @@ Task<std::vector<FetchGroup::Found>> FetchGroup::read(Changes changes, ReadConte
   }
 
   const auto due = std::exchange(due_, {});
+  context.converted_bytes_max = converted_share(due.size(), context.converted_bytes_max);
   for (const auto slot : due) items_.at(slot)->due = false;
   std::vector<Found> found;
   found.reserve(due.size());

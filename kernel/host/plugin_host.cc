@@ -12,6 +12,7 @@
 #include <millrace/transport.h>
 
 #include "kernel/config/text.h"
+#include "kernel/host/levelled_codec.h"
 
 namespace millrace::kernel {
 
@@ -31,7 +32,7 @@ class Registered final : public Registrar {
 
   Result<> add(std::unique_ptr<Codec> codec) override {
     MR_CHECK(check("compression", codec == nullptr));
-    codecs.push_back(std::move(codec));
+    codecs.push_back(std::make_unique<LevelledCodec>(std::move(codec)));
     return {};
   }
   Result<> add(std::unique_ptr<Storage> object) override {
@@ -57,7 +58,7 @@ class Registered final : public Registrar {
            !operator_factory;
   }
 
-  std::vector<std::unique_ptr<Codec>> codecs;
+  std::vector<std::unique_ptr<LevelledCodec>> codecs;
   std::unique_ptr<Storage> storage;
   std::unique_ptr<Coordination> coordination;
   std::unique_ptr<Transport> transport;
@@ -111,6 +112,10 @@ class PluginHost::Instance {
     if (registered_.empty() && planned_.request.kind != "operators") {
       return failed(Errc::internal,
                     concat("start() registered no ", planned_.request.kind, " object"));
+    }
+    if (!registered_.codecs.empty()) {
+      const auto* levels = static_cast<const CodecLevels*>(extension(CodecLevels::extension_id));
+      for (const auto& codec : registered_.codecs) codec->use(levels);
     }
     return {};
   }

@@ -6,6 +6,7 @@
 
 #include <millrace/bytes.h>
 
+#include "kernel/host/levelled_codec.h"
 #include "kernel/partition/conversion.h"
 
 namespace millrace::kernel {
@@ -220,7 +221,7 @@ Checked<bool> recompress(ReadyBatch& batch, const Buffer& section, CompressionId
   if (target != CompressionId::none) {
     const auto* codec = codecs.find(target);
     if (!codec) return no_codec(target);
-    auto compressed = codec->compress(section);
+    auto compressed = compress(*codec, section, config.compression_level);
     if (!compressed) {
       return refuse(ErrorCode::unknown_server_error, compressed.error().detail);
     }

@@ -17,21 +17,43 @@ Error zstd_is_too_new() {
   return {Errc::unsupported, "a batch is compressed with zstd, which old formats do not have"};
 }
 
-Result<Buffer> convert_batch(const Buffer& bytes, const BatchHeader& header, std::int8_t magic,
-                             Offset from, const Codecs& codecs, std::size_t opened_max) {
-  if (header.control()) return Buffer();
+// What one batch has become, and the first offset that is not in it.
+struct Part {
+  Buffer set;
+  Offset next;
+};
+
+// Adds the records from `from` on; once there are enough, the next one is where to go on.
+Result<Offset> add_records(const BatchHeader& header, Bytes section, Offset from,
+                           MessageSetBuilder& set) {
+  auto next = header.last_offset() + 1;
+  MR_CHECK(for_each_record(header, section, [&](const RecordView& record) {
+    if (record.offset < from) return true;
+    if (set.bytes() >= converted_bytes_max) {
+      next = record.offset;
+      return false;
+    }
+    set.add(record.offset, record.timestamp, record.key, record.value);
+    return true;
+  }));
+  return next;
+}
+
+Result<Part> convert_batch(const Buffer& bytes, const BatchHeader& header, std::int8_t magic,
+                           Offset from, const Codecs& codecs, std::size_t opened_max) {
+  if (header.control()) return Part{.set = {}, .next = header.last_offset() + 1};
   if (header.compression() == CompressionId::zstd) return zstd_is_too_new();
-  MR_TRY(const auto section, open_records(header, bytes, codecs, opened_max));
+  MR_TRY(auto section, open_records(header, bytes, codecs, opened_max));
   MessageSetBuilder set({.magic = magic,
                          .compression = header.compression(),
                          .log_append_time = header.log_append_time()});
-  MR_CHECK(for_each_record(header, section, [&](const RecordView& record) {
-    if (record.offset >= from) set.add(record.offset, record.timestamp, record.key, record.value);
-    return true;
-  }));
-  return std::move(set).finish(codecs);
+  MR_TRY(const auto next, add_records(header, section, from, set));
+  section = {};  // before there is more
+  MR_TRY(auto made, std::move(set).finish(codecs));
+  return Part{.set = std::move(made), .next = next};
 }
 
+// Whole: that its messages have been taken apart costs more than what they become.
 Result<Buffer> convert_set(const Buffer& bytes, std::int8_t magic, Offset from,
                            const Codecs& codecs, std::size_t opened_max) {
   MR_TRY(const auto messages, open_legacy_entry(bytes, codecs, opened_max));
@@ -43,13 +65,17 @@ Result<Buffer> convert_set(const Buffer& bytes, std::int8_t magic, Offset from,
   return std::move(set).finish(codecs);
 }
 
-Result<Buffer> convert(const Payload& batches, const FoundBatch& at, std::int8_t newest_magic,
-                       Offset from, const Codecs& codecs, std::size_t opened_max) {
+Result<Part> convert(const Payload& batches, const FoundBatch& at, std::int8_t newest_magic,
+                     Offset from, const Codecs& codecs, std::size_t opened_max) {
   MR_TRY(auto bytes, copy_range(batches, at.position, at.header.total_bytes()));
-  if (at.header.magic <= newest_magic) return bytes;
-  return at.header.magic == 2
-             ? convert_batch(bytes, at.header, newest_magic, from, codecs, opened_max)
-             : convert_set(bytes, newest_magic, from, codecs, opened_max);
+  if (at.header.magic == 2) {
+    return convert_batch(bytes, at.header, newest_magic, from, codecs, opened_max);
+  }
+  Part part{.set = std::move(bytes), .next = at.header.last_offset() + 1};
+  if (at.header.magic > newest_magic) {
+    MR_TRY(part.set, convert_set(part.set, newest_magic, from, codecs, opened_max));
+  }
+  return part;
 }
 
 std::unexpected<Refusal> refuse(ErrorCode error, std::string message) {
@@ -63,14 +89,15 @@ Result<Converted> down_convert(const Payload& batches, std::int8_t newest_magic,
   Converted converted{.records = {}, .next = from};
   Result<> failed;
   MR_CHECK(for_each_batch(batches, [&](const FoundBatch& batch) {
-    auto set = convert(batches, batch, newest_magic, from, codecs, opened_max);
-    if (!set) {
-      failed = set.error();
+    auto part = convert(batches, batch, newest_magic, from, codecs, opened_max);
+    if (!part) {
+      failed = part.error();
       return false;
     }
-    converted.records.add(*std::move(set));
-    converted.next = batch.header.last_offset() + 1;
-    return true;
+    converted.records.add(std::move(part->set));
+    converted.next = part->next;
+    return part->next > batch.header.last_offset() &&
+           converted.records.size() < converted_bytes_max;
   }));
   if (!failed && converted.next == from) return failed.error();
   return converted;

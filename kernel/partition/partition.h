@@ -78,8 +78,10 @@ struct ReadContext {
   std::int8_t newest_magic = 2;
   bool zstd = true;
   std::uint64_t bytes_max = 0;  ///< what is left of the request's limit
-  bool at_least_one = false;    ///< the first partition with data answers one batch, however large
-  std::int32_t replica = -1;    ///< a follower, who reads to the log's end; -1: a client
+  /// Of old formats, which are made in memory, so much of one partition; a batch at least.
+  std::uint64_t converted_bytes_max = 1UL << 20;
+  bool at_least_one = false;  ///< the first partition with data answers one batch, however large
+  std::int32_t replica = -1;  ///< a follower, who reads to the log's end; -1: a client
   std::int64_t replica_epoch = -1;  ///< of its lease, as it says; -1: it does not
   std::int64_t known_epoch = -1;    ///< as the controller says; -1: it is not known to live
 
@@ -460,8 +462,8 @@ class Partition {
   Mutex segments_stay_;  // while files are put beside segments, or segments are replaced
   CompactionStatus compaction_;
   bool retention_due_ = false;  // once the pass has ended
-  std::uint64_t cuts_ = 0;  // of the log's tail, or all of it
-  Offset oldest_dirty_in_;  // the segment that this is about
+  std::uint64_t cuts_ = 0;      // of the log's tail, or all of it
+  Offset oldest_dirty_in_;      // the segment that this is about
   Timestamp oldest_dirty_;
   Gate running_;
   CancelScope background_;

@@ -14,9 +14,6 @@ namespace {
 // A search by time looks at so much of the log at once.
 constexpr std::uint64_t search_step_bytes = 1UL << 20;
 
-// Old formats are made in memory: so much of a partition at once, and one batch at least.
-constexpr std::uint64_t conversion_step_bytes = 1UL << 20;
-
 PartitionFetched failed(std::int32_t partition, ErrorCode error) {
   return {.partition = partition, .error = error};
 }
@@ -84,7 +81,7 @@ Task<Payload> Partition::read_converted(PartitionFetch request, ReadContext cont
   const auto limit = readable_end(context.horizon());
   const auto bytes_max = std::min<std::uint64_t>(
       {context.bytes_max, static_cast<std::uint64_t>(std::max(request.bytes_max, 0)),
-       conversion_step_bytes});
+       context.converted_bytes_max});
   if (context.bytes_max == 0) co_return Payload();
   for (auto next = request.from; next < limit;) {
     const ReadRequest step{.from = next, .limit = limit, .bytes_max = bytes_max};

@@ -72,6 +72,19 @@ class Values {
   const ConfigMap& overrides_;
 };
 
+// Kafka's lz4 at level 9, its default, is the fast one; so it is what a codec does by itself.
+std::optional<int> level_for(const Values& values, std::optional<CompressionId> type) {
+  if (!type || *type == CompressionId::none || *type == CompressionId::snappy) return std::nullopt;
+  const auto set = values.set("compression." + std::string(name_of(*type)) + ".level");
+  if (!set) return std::nullopt;
+  const auto level = static_cast<int>(*integer_of(*set));
+  constexpr int gzip_own = -1;
+  constexpr int lz4_own = 9;
+  const int own = *type == CompressionId::lz4 ? lz4_own : gzip_own;
+  if (*type != CompressionId::zstd && level == own) return std::nullopt;
+  return level;
+}
+
 // One setting until Kafka 3, which counts where its two successors are not set.
 void read_timestamp_bounds(const Values& values, TopicConfig& config) {
   constexpr std::string_view after = "message.timestamp.after.max.ms";
@@ -141,6 +154,7 @@ TopicConfig TopicConfig::load(const ConfigMap& defaults, const ConfigMap& overri
   config.cleanup_compact = values.lists("cleanup.policy", "compact");
   config.cleanup_delete = values.lists("cleanup.policy", "delete");
   config.compression_type = codec_named(values.text("compression.type"));
+  config.compression_level = level_for(values, config.compression_type);
   config.delete_retention_ms = values.integer("delete.retention.ms");
   config.file_delete_delay_ms = values.integer("file.delete.delay.ms");
   config.flush_messages = values.integer("flush.messages");

@@ -26,6 +26,9 @@ struct TopicConfig {
   bool cleanup_compact = false;                   ///< cleanup.policy has "compact"
   bool cleanup_delete = true;                     ///< cleanup.policy has "delete"
   std::optional<CompressionId> compression_type;  ///< none: as the producer chose
+  /// Where one is set for that type: compression.gzip.level, of lz4, of zstd. Not set, it is the
+  /// codec's own, which its plugin's options say.
+  std::optional<int> compression_level;
   std::int64_t delete_retention_ms = 86'400'000;
   std::int64_t file_delete_delay_ms = 60'000;
   std::int64_t flush_messages = std::numeric_limits<std::int64_t>::max();

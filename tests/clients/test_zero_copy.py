@@ -23,7 +23,7 @@ from harness.client import DEADLINE_SECONDS
 from harness.confluent import Confluent
 from harness.http import Http
 from harness.records import Record
-from harness.wire import API_PRODUCE, RawConnection, codecs_of_batches, request_frame
+from harness.wire import API_FETCH, API_PRODUCE, RawConnection, codecs_of_batches, request_frame
 
 pytestmark = pytest.mark.millrace
 
@@ -293,6 +293,41 @@ def test_fetched_bytes_never_enter(own_broker, topic, trace):
         # Where a batch begins is looked up; its records are not.
         assert bytes_of(of_logs(calls, READS)) < fetched / 50
         assert from_memory < fetched / 50
+
+
+def old_messages(connection: RawConnection, topic: str) -> int:
+    """Bytes of Fetch v1, which old clients send and which is answered in format V0."""
+    name = topic.encode()
+    asked = struct.pack(">iiii", -1, 1000, 1, 1)
+    asked += struct.pack(f">h{len(name)}siiqi", len(name), name, 1, 0, 0, 50 << 20)
+    return len(connection.ask(API_FETCH, 1, asked))
+
+
+def test_an_old_reader_is_served_by_workers_and_takes_no_file_from_others(own_broker, topic, trace):
+    """What it reads is made in memory, and read from the log, by threads that serve no connection."""
+    client = Confluent(own_broker.address)
+    client.create_topic(topic, 1)
+    batch = one_record(200_000)
+    with RawConnection(own_broker.address) as connection, RawConnection(own_broker.address) as old:
+        for _ in range(ROUNDS):
+            assert connection.produce(topic, 0, batch, 3) == 0
+        stored = len(connection.fetch_batches(topic, 0))
+        traced = trace()
+        converted = fetched = 0
+        for _ in range(ROUNDS):
+            converted += old_messages(old, topic)
+            fetched += len(connection.fetch_batches(topic, 0))
+        calls = traced.calls()
+    assert fetched == ROUNDS * stored
+    assert converted >= ROUNDS * len(batch)
+    assert bytes_of(of_connection(calls, OTHERS, connection.port)) == fetched
+    assert of_connection(calls, OTHERS, old.port) == []
+    ports = (f":{old.port}]", f":{connection.port}]")
+    served = {c.thread for c in calls if any(port in c.target for port in ports)}
+    reads = of_logs(calls, READS)
+    assert bytes_of([c for c in reads if c.thread not in served]) >= converted * 0.9
+    # Where a batch begins is looked up, no more.
+    assert bytes_of([c for c in reads if c.thread in served]) < converted / 50
 
 
 def test_without_files_the_count_shows_it(tmp_path, topic):

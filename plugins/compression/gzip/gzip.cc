@@ -1,10 +1,12 @@
 // gzip (RFC 1952) by zlib.
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <string>
 
 #include <zlib.h>
 
+#include <millrace/codec_levels.h>
 #include <millrace/codec_output.h>
 #include <millrace/plugin.h>
 
@@ -49,12 +51,14 @@ class GzipCodec final : public Codec {
 
   CompressionId id() const noexcept override { return CompressionId::gzip; }
 
-  Result<Buffer> compress(Bytes input) const override {
+  Result<Buffer> compress(Bytes input) const override { return compress_at(level_, input); }
+
+  static Result<Buffer> compress_at(int level, Bytes input) {
     if (input.size() > input_bytes_max) {
       return Error{Errc::too_large, "gzip: compresses at most 4 GiB at once"};
     }
     Stream stream(deflateEnd);
-    if (deflateInit2(&stream, level_, Z_DEFLATED, window_bits, memory_level, Z_DEFAULT_STRATEGY) !=
+    if (deflateInit2(&stream, level, Z_DEFLATED, window_bits, memory_level, Z_DEFAULT_STRATEGY) !=
         Z_OK) {
       return out_of_memory();
     }
@@ -109,11 +113,17 @@ class GzipCodec final : public Codec {
   int level_;
 };
 
-class GzipPlugin final : public Plugin {
+class GzipPlugin final : public Plugin, public CodecLevels {
  public:
   Result<> start(Registrar& registrar, Host& host) override {
     const auto level = static_cast<int>(host.options().integer("level"));
     return registrar.add(std::make_unique<GzipCodec>(level));
+  }
+  void* extension(std::string_view id) noexcept override {
+    return id == extension_id ? static_cast<CodecLevels*>(this) : nullptr;
+  }
+  Result<Buffer> compress(CompressionId, Bytes input, int level) const override {
+    return GzipCodec::compress_at(std::clamp(level, Z_BEST_SPEED, Z_BEST_COMPRESSION), input);
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include <lz4frame.h>
 
+#include <millrace/codec_levels.h>
 #include <millrace/codec_output.h>
 #include <millrace/plugin.h>
 
@@ -59,19 +60,17 @@ class Decompressor {
 
 class Lz4Codec final : public Codec {
  public:
-  explicit Lz4Codec(int level) {
-    // Kafka's Java client reads frames of independent blocks alone.
-    preferences_.frameInfo.blockMode = LZ4F_blockIndependent;
-    preferences_.frameInfo.blockSizeID = LZ4F_max64KB;
-    preferences_.compressionLevel = level;
-  }
+  explicit Lz4Codec(int level) : level_(level) {}
 
   CompressionId id() const noexcept override { return CompressionId::lz4; }
 
-  Result<Buffer> compress(Bytes input) const override {
-    MutableBuffer output(LZ4F_compressFrameBound(input.size(), &preferences_));
+  Result<Buffer> compress(Bytes input) const override { return compress_at(level_, input); }
+
+  static Result<Buffer> compress_at(int level, Bytes input) {
+    const auto preferences = preferences_of(level);
+    MutableBuffer output(LZ4F_compressFrameBound(input.size(), &preferences));
     const auto bytes = LZ4F_compressFrame(output.data(), output.capacity(), input.data(),
-                                          input.size(), &preferences_);
+                                          input.size(), &preferences);
     if (LZ4F_isError(bytes)) {
       return Error{Errc::internal, std::string("lz4: ") + LZ4F_getErrorName(bytes)};
     }
@@ -94,14 +93,30 @@ class Lz4Codec final : public Codec {
   }
 
  private:
-  LZ4F_preferences_t preferences_{};
+  static LZ4F_preferences_t preferences_of(int level) {
+    LZ4F_preferences_t preferences{};
+    // Kafka's Java client reads frames of independent blocks alone.
+    preferences.frameInfo.blockMode = LZ4F_blockIndependent;
+    preferences.frameInfo.blockSizeID = LZ4F_max64KB;
+    preferences.compressionLevel = level;
+    return preferences;
+  }
+
+  int level_;
 };
 
-class Lz4Plugin final : public Plugin {
+class Lz4Plugin final : public Plugin, public CodecLevels {
  public:
   Result<> start(Registrar& registrar, Host& host) override {
     const auto level = static_cast<int>(host.options().integer("level"));
     return registrar.add(std::make_unique<Lz4Codec>(level));
+  }
+  void* extension(std::string_view id) noexcept override {
+    return id == extension_id ? static_cast<CodecLevels*>(this) : nullptr;
+  }
+  // liblz4 takes what is above its own highest for that.
+  Result<Buffer> compress(CompressionId, Bytes input, int level) const override {
+    return Lz4Codec::compress_at(level, input);
   }
 };
 

@@ -6,6 +6,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include <millrace/codec_levels.h>
 #include <millrace/plugin.h>
 
 namespace millrace {
@@ -31,12 +32,14 @@ class ZstdCodec final : public Codec {
 
   CompressionId id() const noexcept override { return CompressionId::zstd; }
 
-  Result<Buffer> compress(Bytes input) const override {
+  Result<Buffer> compress(Bytes input) const override { return compress_at(level_, input); }
+
+  static Result<Buffer> compress_at(int level, Bytes input) {
     const CompressContext context(ZSTD_createCCtx(), ZSTD_freeCCtx);
     if (!context) return out_of_memory();
     MutableBuffer output(ZSTD_compressBound(input.size()));
     const auto bytes = ZSTD_compressCCtx(context.get(), output.data(), output.capacity(),
-                                         input.data(), input.size(), level_);
+                                         input.data(), input.size(), level);
     if (ZSTD_isError(bytes)) {
       return Error{Errc::internal, std::string("zstd: ") + ZSTD_getErrorName(bytes)};
     }
@@ -83,11 +86,18 @@ class ZstdCodec final : public Codec {
   int level_;
 };
 
-class ZstdPlugin final : public Plugin {
+class ZstdPlugin final : public Plugin, public CodecLevels {
  public:
   Result<> start(Registrar& registrar, Host& host) override {
     const auto level = static_cast<int>(host.options().integer("level"));
     return registrar.add(std::make_unique<ZstdCodec>(level));
+  }
+  void* extension(std::string_view id) noexcept override {
+    return id == extension_id ? static_cast<CodecLevels*>(this) : nullptr;
+  }
+  // libzstd takes what is beyond its bounds for the nearest within.
+  Result<Buffer> compress(CompressionId, Bytes input, int level) const override {
+    return ZstdCodec::compress_at(level, input);
   }
 };
 

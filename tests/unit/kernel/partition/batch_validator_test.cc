@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 
 #include <millrace/bytes.h>
 
+#include "kernel/host/levelled_codec.h"
 #include "tests/unit/kernel/partition/test_storage.h"
 
 namespace millrace::kernel {
@@ -169,6 +171,33 @@ TEST_F(BatchValidatorTest, CodecsThatAreNotThere) {
   }
   config.compression_type = CompressionId::lz4;
   EXPECT_EQ(error(batch()), ErrorCode::unsupported_compression_type);
+}
+
+// Compresses to nothing but the level that it was asked for.
+class LevelsOnly final : public CodecLevels {
+ public:
+  Result<Buffer> compress(CompressionId, Bytes, int level) const override {
+    return Buffer::copy_of(std::to_string(level));
+  }
+};
+
+TEST_F(BatchValidatorTest, WhatIsCompressedAnewIsSoAtTheTopicsLevel) {
+  const LevelsOnly levels;
+  LevelledCodec lz4(std::make_unique<testing::MarkCodec>(CompressionId::lz4));
+  codecs.add(lz4);
+  config.compression_type = CompressionId::lz4;
+  const auto own = validate(batch());
+  ASSERT_TRUE(own);
+  config.compression_level = 12;
+  const auto without = validate(batch());
+  ASSERT_TRUE(without);
+  EXPECT_EQ(without->front().body.text(), own->front().body.text()) << "it has no levels";
+  lz4.use(&levels);
+  const auto levelled = validate(batch());
+  ASSERT_TRUE(levelled);
+  EXPECT_EQ(levelled->front().body.text(), "12");
+  config.compression_level.reset();
+  EXPECT_EQ(validate(batch())->front().body.text(), own->front().body.text());
 }
 
 TEST_F(BatchValidatorTest, ZstdNeedsANewEnoughRequest) {

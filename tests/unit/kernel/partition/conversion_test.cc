@@ -167,6 +167,37 @@ TEST(ConversionTest, OfControlBatchesNothingIsLeftButTheirOffsets) {
   EXPECT_EQ(converted->next, Offset{6});
 }
 
+// The whole of what it opens to would be in memory several times over.
+TEST(ConversionTest, ALargeBatchIsToldInParts) {
+  const std::string large(converted_bytes_max / 4, 'x');
+  const std::vector<std::string> values(10, large);
+  const auto stored = batch({.compression = CompressionId::lz4, .base_offset = {7}}, values);
+  std::size_t found = 0;
+  std::size_t parts = 0;
+  for (Offset next{7}; next < Offset{17}; ++parts) {
+    const auto converted = down_convert(stored, 1, next, loaded_codecs());
+    ASSERT_TRUE(converted) << converted.error().detail;
+    const auto told = values_of(converted->records).size();
+    ASSERT_GT(told, 0U);
+    EXPECT_LE(told, 5U);
+    found += told;
+    EXPECT_EQ(converted->next, Offset{7 + static_cast<std::int64_t>(found)});
+    next = converted->next;
+  }
+  EXPECT_EQ(found, values.size());
+  EXPECT_EQ(parts, 3U);
+}
+
+// Batches that are small where they are stored may open to much.
+TEST(ConversionTest, EndsOnceThereIsEnough) {
+  const std::vector<std::string> values{std::string(converted_bytes_max / 2, 'x')};
+  Payload batches(batch({.base_offset = {0}}, values));
+  for (const std::int64_t base : {1, 2, 3}) batches.add(batch({.base_offset = {base}}, values));
+  const auto converted = down_convert(batches, 0, Offset{0}, loaded_codecs());
+  ASSERT_TRUE(converted);
+  EXPECT_EQ(converted->next, Offset{2});
+}
+
 TEST(ConversionTest, WhatCannotBeConvertedEndsItOrIsTheError) {
   const auto good = batch({}, {"good"});
   const auto zstd = batch({.compression = CompressionId::zstd, .base_offset = {1}}, {"new"});

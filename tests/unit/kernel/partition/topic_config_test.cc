@@ -134,6 +134,22 @@ TEST(TopicConfigTest, WhatIsWrongIsToldInKafkasWords) {
   EXPECT_THAT(refused({}, {{"producer.id.expiration.ms", "0"}}), HasSubstr("producer.id"));
 }
 
+TEST(TopicConfigTest, ALevelIsThatOfTheTopicsOwnCodec) {
+  const auto level = [](const ConfigMap& defaults, const ConfigMap& topic) {
+    return TopicConfig::load(defaults, topic).compression_level;
+  };
+  EXPECT_EQ(level({}, {{"compression.type", "zstd"}}), std::nullopt) << "the codec's own";
+  EXPECT_EQ(level({}, {{"compression.type", "zstd"}, {"compression.zstd.level", "-7"}}), -7);
+  EXPECT_EQ(level({{"compression.type", "gzip"}}, {{"compression.gzip.level", "1"}}), 1);
+  EXPECT_EQ(level({{"compression.lz4.level", "12"}}, {{"compression.type", "lz4"}}), 12);
+  EXPECT_EQ(level({{"compression.lz4.level", "12"}}, {{"compression.type", "gzip"}}), std::nullopt);
+  EXPECT_EQ(level({}, {{"compression.gzip.level", "1"}}), std::nullopt) << "as the producer chose";
+  EXPECT_EQ(level({}, {{"compression.type", "gzip"}, {"compression.gzip.level", "-1"}}),
+            std::nullopt);
+  EXPECT_EQ(level({}, {{"compression.type", "lz4"}, {"compression.lz4.level", "9"}}), std::nullopt)
+      << "Kafka's fast one";
+}
+
 TEST(TopicConfigTest, WhatIsStoredAndCannotBeUsedIsAsIfNotSet) {
   const ConfigMap broker{{"log.retention.ms", "soon"}, {"log.retention.hours", "2"}};
   const ConfigMap topic{{"retention.ms", "x"}, {"cleanup.policy", "keep"}, {"no.such", "1"}};
