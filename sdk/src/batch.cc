@@ -39,6 +39,22 @@ std::int64_t wrapping_add(std::int64_t a, std::int64_t b) noexcept {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
+// load_uvarint(), without a call for those of one byte or two, which nearly all of a record's are.
+template <class T>
+std::size_t load_short_uvarint(Bytes bytes, T& value) noexcept {
+  if (bytes.empty()) return 0;
+  const auto first = std::to_integer<T>(bytes[0]);
+  if (first < 0x80) {
+    value = first;
+    return 1;
+  }
+  if (bytes.size() == 1) return 0;
+  const auto second = std::to_integer<T>(bytes[1]);
+  if (second >= 0x80) return load_uvarint(bytes, value);
+  value = (first & 0x7f) | second << 7;
+  return 2;
+}
+
 // Takes fields from the front of one record. The first that does not fit makes everything behind it
 // fail.
 class RecordReader {
@@ -50,12 +66,12 @@ class RecordReader {
 
   std::int32_t varint() noexcept {
     std::uint32_t value = 0;
-    advance(load_uvarint(left_, value));
+    advance(load_short_uvarint(left_, value));
     return unzigzag(value);
   }
   std::int64_t varlong() noexcept {
     std::uint64_t value = 0;
-    advance(load_uvarint(left_, value));
+    advance(load_short_uvarint(left_, value));
     return unzigzag(value);
   }
   void skip_byte() noexcept { advance(left_.empty() ? 0 : 1); }
@@ -215,7 +231,7 @@ Result<> for_each_record(const BatchHeader& header, Bytes records,
   RecordView record;
   for (std::int32_t index = 0; index < header.record_count; ++index) {
     std::uint32_t encoded = 0;
-    const auto prefix = load_uvarint(records, encoded);
+    const auto prefix = load_short_uvarint(records, encoded);
     const auto length = unzigzag(encoded);
     const auto left = records.size() - prefix;
     if (prefix == 0 || length < 0 || static_cast<std::size_t>(length) > left ||

@@ -1,11 +1,8 @@
 #include <millrace/bytes.h>
 
-#include <array>
 #include <limits>
 
-#if defined(__x86_64__)
-#include <nmmintrin.h>
-#endif
+#include "crc.h"
 
 namespace millrace {
 
@@ -43,44 +40,6 @@ std::size_t load_groups(Bytes bytes, T& value) noexcept {
   return 0;
 }
 
-// Tables for one byte at a time: for machines without the instruction, and for CRC-32.
-constexpr std::array<std::uint32_t, 256> crc_table(std::uint32_t reflected_polynomial) {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t n = 0; n < 256; ++n) {
-    std::uint32_t crc = n;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) ? reflected_polynomial : 0);
-    table[n] = crc;
-  }
-  return table;
-}
-constexpr auto castagnoli = crc_table(0x82f63b78);
-constexpr auto ieee = crc_table(0xedb88320);
-
-std::uint32_t crc_by_table(const std::array<std::uint32_t, 256>& table, Bytes bytes,
-                           std::uint32_t crc) noexcept {
-  for (const auto byte : bytes) {
-    crc = (crc >> 8) ^ table[(crc ^ static_cast<std::uint32_t>(byte)) & 0xff];
-  }
-  return crc;
-}
-
-#if defined(__x86_64__)
-__attribute__((target("sse4.2"))) std::uint32_t crc32c_by_instruction(Bytes bytes,
-                                                                      std::uint32_t crc) noexcept {
-  const auto* at = bytes.data();
-  std::size_t left = bytes.size();
-  std::uint64_t wide = crc;
-  for (; left >= 8; left -= 8, at += 8) {
-    std::uint64_t eight;
-    std::memcpy(&eight, at, 8);
-    wide = _mm_crc32_u64(wide, eight);
-  }
-  auto narrow = static_cast<std::uint32_t>(wide);
-  for (; left > 0; --left, ++at) narrow = _mm_crc32_u8(narrow, static_cast<std::uint8_t>(*at));
-  return narrow;
-}
-#endif
-
 }  // namespace
 
 std::size_t load_uvarint(Bytes bytes, std::uint32_t& value) noexcept {
@@ -92,13 +51,14 @@ std::size_t load_uvarint(Bytes bytes, std::uint64_t& value) noexcept {
 
 std::uint32_t crc32c(Bytes bytes, std::uint32_t seed) noexcept {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("sse4.2")) return ~crc32c_by_instruction(bytes, ~seed);
+  if (detail::has_crc32c_three_way()) return ~detail::crc32c_three_way(bytes, ~seed);
+  if (detail::has_crc32c_instruction()) return ~detail::crc32c_by_instruction(bytes, ~seed);
 #endif
-  return ~crc_by_table(castagnoli, bytes, ~seed);
+  return ~detail::crc32c_portable(bytes, ~seed);
 }
 
 std::uint32_t crc32(Bytes bytes, std::uint32_t seed) noexcept {
-  return ~crc_by_table(ieee, bytes, ~seed);
+  return ~detail::crc32_portable(bytes, ~seed);
 }
 
 std::uint32_t xxh32_of_few(Bytes bytes) noexcept {

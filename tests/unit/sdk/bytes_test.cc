@@ -2,10 +2,13 @@
 
 #include <array>
 #include <initializer_list>
+#include <random>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "sdk/src/crc.h"
 
 namespace millrace {
 namespace {
@@ -113,6 +116,41 @@ TEST(ChecksumTest, Crc32cGivesTheVectorsOfTheRfc) {
 TEST(ChecksumTest, Crc32GivesTheCheckValueOfTheStandard) {
   EXPECT_EQ(crc32(as_bytes("123456789")), 0xcbf43926U);
   EXPECT_EQ(crc32({}), 0U);
+}
+
+// Every way to the crc tells the same, at every length around its blocks, at any alignment and
+// after any bytes before.
+TEST(ChecksumTest, AllWaysAgree) {
+  std::vector<std::byte> bytes(3 * 3 * 2048 + 64);
+  std::minstd_rand random(11);
+  for (auto& byte : bytes) byte = static_cast<std::byte>(random());
+  std::vector<std::size_t> sizes;
+  for (std::size_t size = 0; size < 800; ++size) sizes.push_back(size);
+  for (const std::size_t blocks : {std::size_t{3 * 2048}, std::size_t{2 * 3 * 2048}}) {
+    for (std::size_t more = 0; more < 32; ++more) sizes.push_back(blocks - 16 + more);
+  }
+  sizes.push_back(bytes.size() - 7);
+  for (const auto size : sizes) {
+    const auto from = size % 8;
+    const auto part = Bytes(bytes).subspan(from, size);
+    const auto before = static_cast<std::uint32_t>(random());
+    std::uint32_t expected = before;  // bit by bit, as it is defined
+    for (const auto byte : part) {
+      expected ^= static_cast<std::uint32_t>(byte);
+      for (int bit = 0; bit < 8; ++bit) {
+        expected = (expected >> 1) ^ ((expected & 1) != 0 ? 0x82f63b78U : 0U);
+      }
+    }
+    ASSERT_EQ(detail::crc32c_portable(part, before), expected) << size;
+#if defined(__x86_64__)
+    if (detail::has_crc32c_instruction()) {
+      ASSERT_EQ(detail::crc32c_by_instruction(part, before), expected) << size;
+    }
+    if (detail::has_crc32c_three_way()) {
+      ASSERT_EQ(detail::crc32c_three_way(part, before), expected) << size;
+    }
+#endif
+  }
 }
 
 TEST(ChecksumTest, GoesOnFromTheBytesBefore) {
