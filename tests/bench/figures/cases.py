@@ -24,8 +24,16 @@ CONTROLLER_SECONDS_MAX = 30
 OTHERS = "others %"
 """The share of the machine that neither broker nor client used, of the worst repetition."""
 
-PLAIN = "a plain server"
-"""That does no more than the system calls of the case, with the same data at the same time: what is the machine's."""
+FLOOR = "the floor"
+"""A plain program of one thread that receives, takes a crc and appends, or sends by sendfile, the same bytes in the same
+requests over as many connections, and does nothing else, in the same minute: what is the machine's."""
+
+BATCH_BYTES = 1_000_000
+"""Of bench-load's batches, which fill up under load."""
+IN_FLIGHT = 5
+"""Requests of a client of librdkafka that the floor is compared with."""
+SMALL_REQUEST_BYTES = 250
+"""Of a produce with one record of 100 B."""
 
 Figures = dict[str, float]
 
@@ -79,9 +87,9 @@ class Bench:
             asked_before = True
             time.sleep(0.2)
 
-    def load(self, mode: str, **options: object) -> Figures:
+    def load(self, mode: str, *flags: str, **options: object) -> Figures:
         """Runs bench-load; adds what the broker and others used meanwhile."""
-        words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+        words = [*flags, *(f"--{name.replace('_', '-')}={value}" for name, value in options.items())]
         command = [self.build / "bin" / "bench-load", mode, f"--broker={self.address}", *words]
         meter = Meter(*self.pids)
         done = subprocess.run(command, capture_output=True, text=True)
@@ -94,7 +102,7 @@ class Bench:
         return taken
 
     def largest_segment(self, topic: str) -> Path:
-        return max(self.broker.folder.rglob(f"{topic}-0/*.log"), key=lambda file: file.stat().st_size)
+        return max(self.broker.folder.rglob(f"{topic}-*/*.log"), key=lambda file: file.stat().st_size)
 
     def members(self) -> int:
         """Of all groups, ten in each."""
@@ -128,6 +136,12 @@ def latencies(taken: Figures) -> Figures:
     }
 
 
+def floor_of_appends(bench: Bench, **options: object) -> float:
+    """CPU seconds per request of the floor."""
+    taken = bench.load("plain-append", file=bench.broker.folder / "floor", **options)
+    return taken["server_cpu_seconds"] / taken["messages"]
+
+
 def idle(bench: Bench, seconds: float = IDLE_SECONDS) -> Figures:
     meter = Meter(*bench.pids)
     time.sleep(seconds)
@@ -157,6 +171,24 @@ def produce(size: int, full: int, partitions: int, compression: str = "none"):
         taken = bench.load("produce", topic=topic, partitions=partitions, bytes=size,
                            messages=bench.messages(full), compression=compression)
         bench.remove_topic(topic)
+        figures = throughput(taken)
+        if compression != "none" or bench.replicas > 1:
+            return figures
+        each = floor_of_appends(bench, connections=1, depth=IN_FLIGHT, partitions=partitions, bytes=BATCH_BYTES,
+                                messages=max(100, int(taken["bytes"] / BATCH_BYTES)))
+        return figures | {f"{FLOOR}, CPU s/GB": each / (BATCH_BYTES / 1e9)}
+
+    return run
+
+
+def scattered(partitions: int, full: int):
+    """Each message to a random partition: batches are as small as they come."""
+
+    def run(bench: Bench) -> Figures:
+        topic = bench.make_topic(f"scattered-{partitions}", partitions)
+        taken = bench.load("produce", "--scatter", topic=topic, partitions=partitions, bytes=1024, acks=1,
+                           messages=bench.messages(full))
+        bench.remove_topic(topic)
         return throughput(taken)
 
     return run
@@ -179,7 +211,7 @@ def read_back(size: int, full: int, partitions: int):
         return (
             {f"client, {name}": value for name, value in client.items()}
             | {f"raw, {name}": value for name, value in raw.items()}
-            | {f"{PLAIN}, CPU s/GB": plain["server_cpu_seconds"] / (plain["bytes"] / 1e9)}
+            | {f"{FLOOR}, CPU s/GB": plain["server_cpu_seconds"] / (plain["bytes"] / 1e9)}
             | {OTHERS: others}
         )
 
@@ -191,8 +223,11 @@ def end_to_end(per_second: int):
         topic = bench.make_topic(f"e2e-{per_second}", 1)
         taken = bench.load("e2e", topic=topic, bytes=100, per_second=per_second, seconds=8)
         bench.remove_topic(topic)
+        plain = bench.load("plain-e2e", file=bench.broker.folder / "floor", bytes=SMALL_REQUEST_BYTES,
+                           per_second=per_second, seconds=4)
         return latencies(taken) | {
-            "broker CPU us/message": 1e6 * taken["broker_cpu_seconds"] / taken["messages"]
+            "broker CPU us/message": 1e6 * taken["broker_cpu_seconds"] / taken["messages"],
+            f"{FLOOR}, CPU us/message": 1e6 * plain["server_cpu_seconds"] / plain["messages"],
         }
 
     return run
@@ -204,14 +239,13 @@ def small(connections: int, depth: int):
         taken = bench.load("small", topic=topic, partitions=connections, connections=connections,
                            depth=depth, bytes=100, acks=1, seconds=4)
         bench.remove_topic(topic)
+        each = floor_of_appends(bench, connections=connections, depth=depth, partitions=connections,
+                                bytes=SMALL_REQUEST_BYTES, seconds=4)
         figures = {
             "requests/s": taken["messages"] / taken["seconds"],
             "broker CPU us/request": 1e6 * taken["broker_cpu_seconds"] / taken["messages"],
+            f"{FLOOR}, CPU us/request": 1e6 * each,
         }
-        if connections * depth == 1:
-            plain = bench.load("plain-small", file=bench.broker.folder / "plain", seconds=4)
-            used = 1e6 * plain["server_cpu_seconds"] / plain["messages"]
-            figures[f"{PLAIN}, CPU us/request"] = used
         return figures | latencies(taken)
 
     return run
@@ -291,6 +325,8 @@ CASES = [
     Case("produce 1 KiB lz4, P=1", produce(1024, 300_000, 1, "lz4")),
     Case("produce 1 KiB zstd, P=1", produce(1024, 200_000, 1, "zstd")),
     Case("produce 100 KiB, P=1", produce(102_400, 6_000, 1)),
+    Case("produce 100 KiB, P=12", produce(102_400, 6_000, 12)),
+    Case("1,000 partitions, each message to a random one", scattered(1000, 300_000)),
     Case("consume 100 B, P=1", read_back(100, 4_000_000, 1)),
     Case("consume 1 KiB, P=1", read_back(1024, 1_000_000, 1)),
     Case("consume 1 KiB, P=12", read_back(1024, 1_000_000, 12)),

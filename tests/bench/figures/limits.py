@@ -8,6 +8,7 @@ LESS_IS_BETTER = (
     "s/GB",
     "us/message",
     "us/request",
+    "CPU s",
     "% of a core",
     "in s",
     "worst s",
@@ -24,7 +25,8 @@ class Limit:
     """Of the best of them, where there are several."""
     absolute: float | None = None
     of_floor: float | None = None
-    """Of what no program can do without: whichever of this and `of_peer` allows more."""
+    """Of what no program can do without (`the floor` of the case, or of the run): whichever of this and `of_peer` allows
+    more."""
 
     def applies(self, case: str, figure: str) -> bool:
         return case.startswith(self.case) and figure.endswith(self.figure)
@@ -33,13 +35,29 @@ class Limit:
 LIMITS = [
     Limit("produce", "MB/s", of_peer=1),
     Limit("consume", "MB/s", of_peer=1),
+    Limit("1,000 partitions", "MB/s", of_peer=1),
+    Limit("small requests, 8 connections", "requests/s", of_peer=3),
     Limit("small requests", "requests/s", of_peer=1),
+    Limit("produce 1 KiB, ", "broker CPU s/GB", of_peer=0.4, of_floor=1.3),
+    Limit("produce 100 KiB, ", "broker CPU s/GB", of_peer=0.4, of_floor=1.3),
+    Limit("produce 100 B, ", "broker CPU s/GB", of_peer=0.3, of_floor=1.5),
+    Limit("produce 1 KiB lz4, ", "broker CPU s/GB", of_peer=0.3),
+    Limit("produce 1 KiB zstd, ", "broker CPU s/GB", of_peer=0.3),
     Limit("produce", "broker CPU s/GB", of_peer=0.6),
-    Limit("consume", "broker CPU s/GB", of_peer=0.6),
-    Limit("small requests", "broker CPU us/request", of_peer=0.3),
+    Limit("1,000 partitions", "broker CPU s/GB", of_peer=0.15),
+    Limit("consume", "broker CPU s/GB", of_peer=0.4, of_floor=1.5),
+    Limit("small requests, 8 connections, depth 16", "broker CPU us/request", of_peer=0.1, of_floor=3),
+    Limit("small requests, 8 connections, depth 1", "broker CPU us/request", of_peer=0.2, of_floor=1.5),
+    Limit("small requests", "broker CPU us/request", of_peer=0.3, of_floor=1.5),
+    Limit("end to end", "broker CPU us/message", of_peer=0.1, of_floor=2),
+    Limit("end to end", "p50 ms", of_peer=0.4),
+    Limit("end to end", "p99 ms", of_peer=0.4),
     Limit("start", "first answer ms", absolute=200),
-    Limit("idle", "resident MiB", absolute=64),
-    Limit("memory under load", "peak resident MiB", absolute=256),
+    Limit("start", "CPU s", of_peer=0.02),
+    Limit("idle", "resident MiB", of_peer=0.08),
+    Limit("memory under load", "peak resident MiB", of_peer=0.15),
+    Limit("recovery", "CPU s", of_peer=0.1),
+    Limit("recovery", "all served in s", of_peer=0.1),
     Limit("group heartbeats", "% of a core", absolute=5),
     Limit("1,000 idle connections", "% of a core", absolute=1),
     Limit("1,000 idle partitions", "% of a core", absolute=1),

@@ -155,7 +155,9 @@ def restart(bench: Bench, topic: str, partitions: int) -> Figures:
     ready = time.monotonic() - started
     used = Meter(bench.pid).broker
     wait_until_served(bench, topic, partitions)
-    return {"ready in s": ready, "CPU s": used, "all served in s": time.monotonic() - started}
+    served = time.monotonic() - started
+    return {"ready in s": ready, "CPU s": used, "all served in s": served,
+            "until all served, CPU s": Meter(bench.pid).broker}
 
 
 def many_partitions(bench: Bench) -> Figures:
@@ -185,7 +187,24 @@ def many_partitions(bench: Bench) -> Figures:
     return figures | {OTHERS: at_rest[OTHERS]}
 
 
+# ---- a start after a kill ----
+
+RECOVERED_BYTES = 5_000_000_000
+RECOVERED_PARTITIONS = 12
+
+
+def recovery(bench: Bench) -> Figures:
+    topic = bench.make_topic("recovered", RECOVERED_PARTITIONS)
+    count = max(10_000, int(RECOVERED_BYTES / MESSAGE_BYTES * bench.scale))
+    bench.load("produce", topic=topic, partitions=RECOVERED_PARTITIONS, bytes=MESSAGE_BYTES, messages=count)
+    bench.broker.kill()
+    figures = restart(bench, topic, RECOVERED_PARTITIONS)
+    bench.remove_topic(topic)
+    return figures
+
+
 LOG_CASES = [
     Case("a tail beside a reader of old records", tail_beside_reader),
+    Case("recovery of 5 GB after a kill", recovery),
     Case("10,000 partitions", many_partitions, alone=True),
 ]

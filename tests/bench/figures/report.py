@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
-from figures.cases import OTHERS
+from figures.cases import FLOOR, OTHERS
 from figures.limits import Limit, is_kept, less_is_better, limit_of
 
 Results = dict[str, dict[str, dict[str, float]]]
@@ -59,6 +59,14 @@ def verdict(case: str, figure: str, values: list[float], floor: float | None = N
     return f"{word} ({sign} {asked(limit, floor)})"
 
 
+def floor_of(figures: dict[str, dict[str, float]], figure: str, of_run: float | None) -> float | None:
+    """That of the case, by the broker beside which it took less, where the figure is a broker's CPU."""
+    unit = figure.rpartition(" ")[2]
+    if "broker CPU" not in figure or f"{FLOOR}, CPU {unit}" not in figures:
+        return of_run
+    return min(figures[f"{FLOOR}, CPU {unit}"].values())
+
+
 def table(results: Results, brokers: list[str], floor: float | None = None) -> str:
     peers = brokers[1:]
     ratios = ["ratio"] if len(peers) == 1 else [f"ratio to {peer}" for peer in peers]
@@ -75,7 +83,7 @@ def table(results: Results, brokers: list[str], floor: float | None = None) -> s
             values = [by_broker[broker] for broker in brokers]
             cells = [case, figure, *map(number, values)]
             cells += [f"{values[0] / peer:.2f}" if peer else "" for peer in values[1:]]
-            cells += [verdict(case, figure, values, floor), others]
+            cells += [verdict(case, figure, values, floor_of(figures, figure, floor)), others]
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -84,7 +92,8 @@ def missed(results: Results, brokers: list[str], floor: float | None = None) -> 
     found = []
     for case, figures in results.items():
         for figure, by_broker in figures.items():
-            word = verdict(case, figure, [by_broker[broker] for broker in brokers], floor)
+            values = [by_broker[broker] for broker in brokers]
+            word = verdict(case, figure, values, floor_of(figures, figure, floor))
             if word.startswith("**missed"):
                 found.append(f"{case}: {figure}")
     return found

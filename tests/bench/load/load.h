@@ -31,6 +31,7 @@ struct Load {
   std::string acks = "all";
   std::string compression = "none";
   int linger_ms = 5;
+  bool scatter = false;  ///< each message to a random partition, not a batch to one
   int connections = 1;
   int depth = 1;               ///< requests in flight on a connection
   double seconds = 5;          ///< of the loads that are paced or timed
@@ -63,9 +64,12 @@ Figures small_requests(const Load& load);
 /// Whole partitions read over raw sockets, 1 MiB at a time; the records are thrown away.
 Figures raw_fetch(const Load& load);
 
-/// One request at a time, for `seconds`, to a server of our own that receives it, appends it to
-/// `file` and answers.
-Figures plain_small(const Load& load);
+/// Requests of `message_bytes` for one log after another of `partitions`, `depth` in flight on each
+/// connection, to a server of our own that receives them, takes a crc, appends and answers:
+/// `messages` of them, or for `seconds` where that is 0.
+Figures plain_append(const Load& load);
+/// Such requests at a steady rate, and a reader who is sent what is new by sendfile.
+Figures plain_end_to_end(const Load& load);
 /// `file` over each of `connections` from a server of our own, 1 MiB at a time by sendfile.
 Figures plain_fetch(const Load& load);
 

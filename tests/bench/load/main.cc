@@ -22,7 +22,8 @@ const std::map<std::string, std::function<Figures(const Load&)>> modes{
     {"paced", produce_paced},
     {"small", small_requests},
     {"raw-fetch", raw_fetch},
-    {"plain-small", plain_small},
+    {"plain-append", plain_append},
+    {"plain-e2e", plain_end_to_end},
     {"plain-fetch", plain_fetch},
     {"classic-heartbeats", classic_heartbeats},
     {"consumer-heartbeats", consumer_heartbeats},
@@ -63,10 +64,11 @@ int run(int argc, char** argv) {
   app.add_option("--topic", load.topic);
   app.add_option("--partitions", load.partitions)->check(CLI::PositiveNumber);
   app.add_option("--messages", load.messages);
-  app.add_option("--bytes", load.message_bytes, "of a message")->check(CLI::Range(8, 900'000));
+  app.add_option("--bytes", load.message_bytes, "of a message")->check(CLI::Range(8, 1'000'000));
   app.add_option("--acks", load.acks)->check(CLI::IsMember({"0", "1", "all"}));
   app.add_option("--compression", load.compression);
   app.add_option("--linger-ms", load.linger_ms);
+  app.add_flag("--scatter", load.scatter, "each message to a random partition");
   app.add_option("--connections", load.connections)->check(CLI::PositiveNumber);
   app.add_option("--depth", load.depth, "requests in flight on a connection");
   app.add_option("--seconds", load.seconds);

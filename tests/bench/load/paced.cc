@@ -36,11 +36,13 @@ Pace::Pace(const Load& load)
       step(duration_cast<nanoseconds>(duration<double>(1 / load.per_second))),
       messages(static_cast<std::int64_t>(load.per_second * load.seconds)) {}
 
+void wait_until(Clock::time_point due) { std::this_thread::sleep_until(due); }
+
 void send_paced(rd_kafka_t* client, rd_kafka_topic_t* topic, const Pace& pace, std::string value) {
   for (std::int64_t sent = 0; sent < pace.messages;) {
     const auto due = pace.due(sent);
     rd_kafka_poll(client, 0);
-    std::this_thread::sleep_until(due);
+    wait_until(due);
     const auto stamp = due.time_since_epoch().count();
     std::memcpy(value.data(), &stamp, sizeof stamp);
     const auto refused = rd_kafka_produce(topic, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_COPY,

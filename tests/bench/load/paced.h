@@ -19,6 +19,9 @@ struct Pace {
   std::int64_t messages;
 };
 
+/// Returns when it is.
+void wait_until(Clock::time_point due);
+
 /// Sends message `n` when it is due; what is sent carries the time that it was due at.
 void send_paced(rd_kafka_t* client, rd_kafka_topic_t* topic, const Pace& pace, std::string value);
 

@@ -37,6 +37,7 @@ Figures produce(const Load& load) {
                                     {{"acks", load.acks},
                                      {"linger.ms", std::to_string(load.linger_ms)},
                                      {"compression.type", load.compression},
+                                     {"sticky.partitioning.linger.ms", load.scatter ? "0" : "10"},
                                      {"batch.size", "1000000"},
                                      {"message.max.bytes", "1000000"},
                                      {"queue.buffering.max.messages", "100000"},
