@@ -58,6 +58,9 @@ std::uint32_t crc32c(Bytes bytes, std::uint32_t seed) noexcept {
 }
 
 std::uint32_t crc32(Bytes bytes, std::uint32_t seed) noexcept {
+#if defined(__x86_64__)
+  if (detail::has_crc32_folding()) return ~detail::crc32_by_folding(bytes, ~seed);
+#endif
   return ~detail::crc32_portable(bytes, ~seed);
 }
 

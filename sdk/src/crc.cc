@@ -96,6 +96,29 @@ __attribute__((target("sse4.2,pclmul"))) std::uint64_t product(std::uint64_t crc
   return static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_clmulepi64_si128(left, right, 0)));
 }
 
+// x^n, reflected. The product of two reflected factors is short of one x, which this has too many.
+constexpr std::uint64_t folding_factor(std::size_t n) {
+  std::uint32_t power = 0x80000000;
+  for (; n > 0; --n) power = times_x(power, ieee);
+  return std::uint64_t{power} << 1;
+}
+
+// What 16 bytes are to the remainder when `stream_bits` follow them. The factors are of their first
+// eight bytes and of the others; each has 32 bits, so the products stay within 128.
+template <std::size_t stream_bits>
+__attribute__((target("sse4.2,pclmul"))) __m128i folded(__m128i sixteen) noexcept {
+  constexpr auto of_first = folding_factor(stream_bits + 32);
+  constexpr auto of_others = folding_factor(stream_bits - 32);
+  const auto factors =
+      _mm_set_epi64x(static_cast<long long>(of_others), static_cast<long long>(of_first));
+  return _mm_xor_si128(_mm_clmulepi64_si128(sixteen, factors, 0x00),
+                       _mm_clmulepi64_si128(sixteen, factors, 0x11));
+}
+
+__attribute__((target("sse4.2,pclmul"))) __m128i sixteen_at(const std::byte* at) noexcept {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+}
+
 // As many runs of three streams as there are, each of `stream_bytes`; the rest stays.
 template <std::size_t stream_bytes>
 __attribute__((target("sse4.2,pclmul"))) std::uint64_t three_streams(Bytes& bytes,
@@ -143,6 +166,31 @@ std::uint32_t crc32c_three_way(Bytes bytes, std::uint32_t crc) noexcept {
   std::uint64_t wide = three_streams<long_stream>(bytes, crc);
   wide = three_streams<short_stream>(bytes, wide);
   return crc32c_by_instruction(bytes, static_cast<std::uint32_t>(wide));
+}
+
+bool has_crc32_folding() noexcept { return has_crc32c_three_way(); }
+
+// What is left of all before the last bytes is 16 bytes with the same remainder.
+__attribute__((target("sse4.2,pclmul"))) std::uint32_t crc32_by_folding(
+    Bytes bytes, std::uint32_t crc) noexcept {
+  constexpr std::size_t block_bytes = 64;
+  constexpr std::size_t streams = 4;
+  if (bytes.size() < 2 * block_bytes) return crc32_portable(bytes, crc);
+  std::array<__m128i, streams> stream;
+  for (std::size_t n = 0; n < streams; ++n) stream[n] = sixteen_at(bytes.data() + 16 * n);
+  stream[0] = _mm_xor_si128(stream[0], _mm_cvtsi32_si128(static_cast<int>(crc)));
+  for (bytes = bytes.subspan(block_bytes); bytes.size() >= block_bytes;
+       bytes = bytes.subspan(block_bytes)) {
+    for (std::size_t n = 0; n < streams; ++n) {
+      stream[n] =
+          _mm_xor_si128(folded<8 * block_bytes>(stream[n]), sixteen_at(bytes.data() + 16 * n));
+    }
+  }
+  auto all = stream[0];
+  for (std::size_t n = 1; n < streams; ++n) all = _mm_xor_si128(folded<128>(all), stream[n]);
+  std::array<std::byte, 16> left{};
+  std::memcpy(left.data(), &all, left.size());
+  return crc32_portable(bytes, crc32_portable(left, 0));
 }
 
 #endif

@@ -20,6 +20,11 @@ bool has_crc32c_three_way() noexcept;
 std::uint32_t crc32c_by_instruction(Bytes bytes, std::uint32_t crc) noexcept;
 /// Three streams side by side, put together by carry-less multiplication.
 std::uint32_t crc32c_three_way(Bytes bytes, std::uint32_t crc) noexcept;
+
+bool has_crc32_folding() noexcept;
+/// Four streams of 16 bytes, each multiplied to where the next 64 bytes stand: for the polynomial
+/// that no instruction has.
+std::uint32_t crc32_by_folding(Bytes bytes, std::uint32_t crc) noexcept;
 #endif
 
 }  // namespace millrace::detail

@@ -153,6 +153,30 @@ TEST(ChecksumTest, AllWaysAgree) {
   }
 }
 
+// That of old formats: the tables, and folding by carry-less multiplication.
+TEST(ChecksumTest, BothWaysOfOldFormatsAgree) {
+  std::vector<std::byte> bytes(2000);
+  std::minstd_rand random(12);
+  for (auto& byte : bytes) byte = static_cast<std::byte>(random());
+  for (std::size_t size = 0; size < bytes.size() - 8; ++size) {
+    const auto part = Bytes(bytes).subspan(size % 8, size);
+    const auto before = static_cast<std::uint32_t>(random());
+    std::uint32_t expected = before;
+    for (const auto byte : part) {
+      expected ^= static_cast<std::uint32_t>(byte);
+      for (int bit = 0; bit < 8; ++bit) {
+        expected = (expected >> 1) ^ ((expected & 1) != 0 ? 0xedb88320U : 0U);
+      }
+    }
+    ASSERT_EQ(detail::crc32_portable(part, before), expected) << size;
+#if defined(__x86_64__)
+    if (detail::has_crc32_folding()) {
+      ASSERT_EQ(detail::crc32_by_folding(part, before), expected) << size;
+    }
+#endif
+  }
+}
+
 TEST(ChecksumTest, GoesOnFromTheBytesBefore) {
   const std::string text = "a text that is longer than eight bytes, and odd";
   for (std::size_t cut = 0; cut <= text.size(); ++cut) {
