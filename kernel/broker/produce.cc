@@ -1,6 +1,7 @@
 // Produce: the request is split by shard, each shard appends its part, and the answers are put back
 // in the request's order.
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -55,6 +56,15 @@ Producing refuse(std::int32_t partition, ErrorCode error) {
   return {Pending<>::ready({}), {}, Pending<PartitionProduced>::ready(std::move(refused))};
 }
 
+// A request of many large batches lets others of the shard have their turn in between.
+constexpr Duration turn_max = std::chrono::milliseconds(1);
+
+Task<> let_others_run(Shard& shard) {
+  auto [resolver, pending] = make_pending<>();
+  shard.post([mine = std::move(resolver)]() mutable { mine.resolve(); });
+  co_return co_await pending;
+}
+
 // One shard's part of a request.  [the shard that owns the partitions]
 Task<> produce_group(ShardState& owner, Shard& home, std::shared_ptr<ProduceCall> call,
                      std::vector<Part> parts, ProduceContext context) {
@@ -65,7 +75,13 @@ Task<> produce_group(ShardState& owner, Shard& home, std::shared_ptr<ProduceCall
   };
   std::vector<Running> running;
   running.reserve(parts.size());
+  auto began_at = owner.shard().now();
   for (auto& part : parts) {
+    if (owner.shard().now() - began_at >= turn_max) {
+      // It cannot fail but at the end of the shard, where what follows is refused.
+      static_cast<void>(co_await let_others_run(owner.shard()));
+      began_at = owner.shard().now();
+    }
     const auto number = part.records.partition;
     auto partition = owner.find(part.topic, number);
     auto appended = partition ? partition->produce(part.records, context)

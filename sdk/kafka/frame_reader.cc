@@ -11,6 +11,9 @@ namespace {
 constexpr std::size_t size_bytes = sizeof(std::int32_t);
 /// Less room than this is not worth a receive.
 constexpr std::size_t space_bytes_min = 4 << 10;
+/// A large frame gets so many times the room that it has used: what is not used costs no memory,
+/// and what grows often is moved often.
+constexpr std::size_t grow_times = 8;
 
 }  // namespace
 
@@ -22,11 +25,15 @@ std::optional<std::size_t> FrameReader::frame_bytes() const {
 MutableBytes FrameReader::space() {
   const auto frame = frame_bytes();
   const auto whole = size_bytes + std::min(frame.value_or(0), frame_bytes_max_);
-  const auto wanted = std::min(whole, std::max(frame_bytes_at_once, 2 * left()));
+  const auto wanted = std::min(whole, std::max(frame_bytes_at_once, grow_times * left()));
   const auto room = block_.capacity() - block_.size();
   const auto room_min = frame ? std::size_t{1} : space_bytes_min;
   if (room >= room_min && taken_ + wanted <= block_.capacity()) return block_.space();
 
+  if (taken_ == 0 && left() > 0) {  // nothing of it is shared: it may stay where it is
+    block_.grow(std::max(wanted, left() + space_bytes_min));
+    return block_.space();
+  }
   MutableBuffer block(std::max({block_bytes, wanted, left() + space_bytes_min}));
   block.append(block_.bytes().subspan(taken_));
   block_ = std::move(block);

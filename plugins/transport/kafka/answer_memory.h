@@ -36,10 +36,11 @@ class AnswerMemory {
   };
 
   std::uint64_t bytes() const noexcept { return bytes_; }
+  std::uint64_t bytes_max() const noexcept { return bytes_max_; }
   bool scarce() const noexcept { return scarce_; }
+  bool exhausted() const noexcept { return bytes_ >= 2 * bytes_max_; }
 
  private:
-  bool exhausted() const noexcept { return bytes_ >= 2 * bytes_max_; }
   /// Leaves something for others.
   std::uint64_t share_max() const noexcept { return bytes_max_ / 8; }
 

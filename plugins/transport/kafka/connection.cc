@@ -1,6 +1,8 @@
 #include "connection.h"
 
+#include <algorithm>
 #include <chrono>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -15,12 +17,17 @@ constexpr Duration half_closed_max = std::chrono::seconds(10);
 /// A request that has begun holds memory that others may wait for, so its bytes must keep coming.
 constexpr Duration request_stall_max = std::chrono::seconds(30);
 
-/// Requests up to this size do not count towards the memory cap: heartbeats, polls and look-ups go
-/// on while records wait for memory.
+/// Requests without records up to this size do not count towards the memory cap: heartbeats, polls
+/// and look-ups go on while records wait for memory.
 constexpr std::size_t free_request_bytes = 4 << 10;
 
-/// How long requests that have arrived together keep the shard from its other connections.
-constexpr Duration turn_max = std::chrono::milliseconds(1);
+/// A connection that has used so much of its block, and waits, takes another one: with the pages of
+/// all blocks in use, thousands of connections would hold more than what they receive.
+constexpr std::size_t block_used_bytes_max = 2 << 10;
+
+/// What is received first where a connection waits without a block: most requests of those who have
+/// little to say.
+constexpr std::size_t first_bytes_max = 1 << 10;
 
 /// How long what still comes is read after the last answer to a peer that is let go.
 constexpr Duration linger_max = std::chrono::milliseconds(500);
@@ -30,7 +37,7 @@ constexpr std::uint64_t send_bytes_max = 1 << 20;
 
 }  // namespace
 
-Connection::Connection(const ListenerContext& context, Shard& shard, AnswerMemory& memory,
+Connection::Connection(const ListenerContext& context, Shard& shard, ShardLoad& load,
                        std::unique_ptr<Stream> stream)
     : context_(context),
       shard_(shard),
@@ -38,12 +45,15 @@ Connection::Connection(const ListenerContext& context, Shard& shard, AnswerMemor
       client_{.peer = stream_->peer(), .listener = context.listener},
       session_(context.broker.open_session(client_)),
       reader_(static_cast<std::size_t>(context.settings.frame_bytes_max)),
-      memory_(memory),
+      load_(load),
+      memory_(load.answers),
       unread_since_(shard.now()),
       active_at_(shard.now()),
       turn_began_(shard.now()) {}
 
 Task<> Connection::run() {
+  undisturbed_.emplace(&scope_);
+  load_.woken();
   watch_idle();
   spawn(shard_, write_answers(), "kafka answers", &scope_);
   auto reading = read_requests().within(scope_);
@@ -94,40 +104,39 @@ Task<> Connection::read_requests() {
     const auto asked = read_frame_head(reader_.pending());
     MR_CO_TRY(const auto* api, context_.apis.find(asked.api_key, asked.api_version));
 
-    MemoryBudget::Lease memory;
-    if (asked.frame_bytes > free_request_bytes) {
-      auto acquiring = context_.broker.memory(shard_).acquire(asked.frame_bytes);
+    RequestMemory::Lease memory;
+    if (asked.frame_bytes > free_request_bytes || api->info->key == kafka::ApiKey::produce) {
+      auto acquiring = load_.requests.acquire(asked.frame_bytes);
       MR_CO_TRY(memory, co_await std::move(acquiring));
     }
     MR_CO_TRY(auto frame, reader_.next());
+    if (!frame && memory.frame.bytes() > 0) {
+      arriving_since_ = shard_.now();
+      arriving_bytes_ = asked.frame_bytes;
+    }
     while (!frame) {
       MR_CO_CHECK(co_await receive_rest());
       MR_CO_TRY(frame, reader_.next());
     }
+    arriving_bytes_ = 0;
+    memory.arriving.shrink_to(0);
     MR_CO_TRY(auto head, kafka::decode_request_head(*std::move(frame)));
 
     if (lingering_) continue;
     if (ending_) co_return {};
     turn_.take();
-    auto handling = handle(*api, std::move(head), std::move(memory), answers_.reserve());
+    auto handling = handle(*api, std::move(head), std::move(memory.frame), answers_.reserve());
     spawn(shard_, std::move(handling), "kafka request", api->polls ? &polls_ : &scope_);
-    if (!reader_.pending().empty() && shard_.now() - turn_began_ >= turn_max) {
-      MR_CO_CHECK(co_await yield());
+    if (!reader_.pending().empty() && load_.turns.over(shard_.now() - turn_began_)) {
+      MR_CO_CHECK(co_await load_.turns.yield());
+      turn_began_ = shard_.now();
     }
   }
 }
 
-Task<> Connection::yield() {
-  auto [resolver, pending] = make_pending<>();
-  shard_.post([mine = std::move(resolver)]() mutable { mine.resolve(); });
-  MR_CO_CHECK(co_await pending);
-  turn_began_ = shard_.now();
-  co_return {};
-}
-
 Task<> Connection::receive() {
   const bool had_nothing_to_do = reader_.pending().empty();
-  auto receiving = stream_->receive(reader_.space());
+  auto receiving = had_nothing_to_do ? receive_first() : receive_more();
   const auto bytes = co_await std::move(receiving);
   if (!bytes) {
     abort();  // unlike a peer that has only closed its side, this one reads no answers
@@ -143,11 +152,59 @@ Task<> Connection::receive() {
     polls_.cancel();  // it has most likely gone, and the rest comes without waiting
     co_return Error{Errc::closed, "peer closed the connection"};
   }
-  reader_.filled(*bytes);
   active_at_ = shard_.now();
   if (had_nothing_to_do) turn_began_ = active_at_;
   context_.metrics.bytes_in.add(*bytes);
   co_return {};
+}
+
+Task<std::size_t> Connection::receive_more() {
+  auto receiving = stream_->receive(reader_.space());
+  MR_CO_TRY(const auto bytes, co_await std::move(receiving));
+  reader_.filled(bytes);
+  block_used_bytes_ += bytes;
+  co_return bytes;
+}
+
+Task<std::size_t> Connection::receive_first() {
+  if (!load_.crowded) {
+    if (block_used_bytes_ > block_used_bytes_max) drop_block();
+    auto receiving = receive_more().within(*undisturbed_);
+    auto received = co_await std::move(receiving);
+    if (!undisturbed_->cancelled()) co_return std::move(received);
+    undisturbed_.emplace(&scope_);
+    if (received || received.error().code != Errc::cancelled) co_return std::move(received);
+  }
+  drop_block();
+  dozing_ = true;
+  std::array<std::byte, first_bytes_max> first;
+  auto waiting = stream_->receive(first);
+  auto received = co_await std::move(waiting);
+  dozing_ = false;
+  if (!received || *received == 0) co_return std::move(received);
+  load_.woken();
+  std::ranges::copy(std::span(first).first(*received), reader_.space().begin());
+  reader_.filled(*received);
+  block_used_bytes_ += *received;
+  co_return std::move(received);
+}
+
+void Connection::drop_block() {
+  MR_ASSERT(reader_.pending().empty());
+  reader_ = kafka::FrameReader(static_cast<std::size_t>(context_.settings.frame_bytes_max));
+  block_used_bytes_ = 0;
+}
+
+bool Connection::doze(MonoTime before) noexcept {
+  if (dozing_) return true;
+  if (active_at_ > before || !reader_.pending().empty()) return false;
+  undisturbed_->cancel();
+  return dozing_;
+}
+
+std::optional<Connection::Arriving> Connection::arriving() const noexcept {
+  if (arriving_bytes_ == 0) return std::nullopt;
+  return Arriving{arriving_since_, arriving_bytes_, reader_.pending().size()};
 }
 
 Task<> Connection::receive_rest() {

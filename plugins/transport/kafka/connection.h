@@ -9,17 +9,19 @@
 // has to do, others on its shard get their turn after a moment.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <optional>
 
 #include <millrace/broker.h>
 #include <millrace/environment.h>
 #include <millrace/kafka/frame_reader.h>
 
-#include "answer_memory.h"
 #include "answer_queue.h"
 #include "api_set.h"
 #include "listener_context.h"
 #include "request.h"
+#include "shard_load.h"
 #include "signal.h"
 
 namespace millrace::kafka_transport {
@@ -27,7 +29,7 @@ namespace millrace::kafka_transport {
 /// [its shard]
 class Connection {
  public:
-  Connection(const ListenerContext& context, Shard& shard, AnswerMemory& memory,
+  Connection(const ListenerContext& context, Shard& shard, ShardLoad& load,
              std::unique_ptr<Stream> stream);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -42,6 +44,9 @@ class Connection {
   void abort() noexcept;
   /// The memory situation has changed: looks again whether the next request may begin.
   void look_for_room() { turn_.passed().notify(); }
+  /// Lets go of the block that the next request would be received into, if none has come since
+  /// `before`. Whether it keeps none now.
+  bool doze(MonoTime before) noexcept;
 
   const Address& peer() const noexcept { return client_.peer; }
   /// What answers hold that its peer has not read.
@@ -49,17 +54,28 @@ class Connection {
   /// Since when its peer has read none of them.
   MonoTime unread_since() const noexcept { return unread_since_; }
 
+  /// A request that memory is held for, and whose bytes are on the way.
+  struct Arriving {
+    MonoTime since;
+    std::size_t bytes = 0;  ///< all of it
+    std::size_t received = 0;
+  };
+  std::optional<Arriving> arriving() const noexcept;
+
  private:
   Task<> read_requests();
   Task<> receive();
+  Task<std::size_t> receive_more();
+  /// Without a block to receive into, until something comes.
+  Task<std::size_t> receive_first();
+  /// Of which nothing waits to be taken.
+  void drop_block();
   /// As receive(), for what is missing of a request that has begun.
   Task<> receive_rest();
   Task<> handle(const Api& api, kafka::RequestHead head, MemoryBudget::Lease memory,
                 AnswerQueue::Ticket ticket);
   Task<> write_answers();
   Task<> reading_ended();
-  /// Lets everybody else on the shard run first.
-  Task<> yield();
 
   /// Begins no more requests.
   void end() noexcept;
@@ -79,10 +95,19 @@ class Connection {
   ClientInfo client_;
   const std::unique_ptr<Session> session_;
 
+  CancelScope scope_;  // of all coroutines below run()
+  CancelScope polls_{&scope_};
+
   kafka::FrameReader reader_;
+  std::size_t block_used_bytes_ = 0;        // of the reader's block
+  std::optional<CancelScope> undisturbed_;  // of a wait with a block for what comes next
+  bool dozing_ = false;                     // waits without one
+  MonoTime arriving_since_;
+  std::size_t arriving_bytes_ = 0;  // of the frame that memory is held for; 0: none
   AnswerQueue answers_;
   Turn turn_;
   Signal answered_;  // an answer is ready, or no more will come
+  ShardLoad& load_;
   AnswerMemory::Share memory_;
   std::uint64_t sending_bytes_ = 0;  // in memory, of what is being sent
   MonoTime unread_since_;
@@ -97,8 +122,6 @@ class Connection {
   MonoTime turn_began_;  // others waited from then on
   TimerId idle_timer_ = TimerId::none;
 
-  CancelScope scope_;  // of all coroutines below run()
-  CancelScope polls_{&scope_};
   Gate running_;  // the writer and the handlers
 };
 

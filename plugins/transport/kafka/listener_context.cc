@@ -29,6 +29,7 @@ TransportMetrics::TransportMetrics(Metrics& metrics, const ApiSet& apis)
       bombs(closed(metrics, "decompression_bomb")),
       idle(closed(metrics, "idle")),
       stalled_readers(closed(metrics, "stalled_reader")),
+      slow_senders(closed(metrics, "slow_sender")),
       bytes_in(metrics.counter("millrace_kafka_received_bytes_total", "Bytes received")),
       bytes_out(metrics.counter("millrace_kafka_sent_bytes_total", "Bytes sent")) {
   for (const auto& api : apis.all()) {

@@ -48,6 +48,7 @@ class TransportMetrics {
   Counter& bombs;
   Counter& idle;
   Counter& stalled_readers;
+  Counter& slow_senders;
   Counter& bytes_in;
   Counter& bytes_out;
 };

@@ -49,15 +49,26 @@ Task<Endpoint> Server::listen(Broker& broker) {
 
 Task<> Server::accept_connections() {
   MR_CO_TRY(const auto pass, accepting_.enter());
-  for (std::size_t next = 0;; next = (next + 1) % shards_.size()) {
-    auto& connections = *shards_[next];
+  for (std::size_t last = shards_.size() - 1;;) {
+    last = next_shard(last);
+    auto& connections = *shards_[last];
     auto accepting = listener_->accept(connections.shard());
     MR_CO_TRY(auto stream, co_await std::move(accepting));
     hand_over(connections, std::move(stream));
   }
 }
 
+std::size_t Server::next_shard(std::size_t last) const {
+  auto least = (last + 1) % shards_.size();
+  for (std::size_t step = 2; step <= shards_.size(); ++step) {
+    const auto at = (last + step) % shards_.size();
+    if (shards_[at]->expected() < shards_[least]->expected()) least = at;
+  }
+  return least;
+}
+
 void Server::hand_over(ShardConnections& connections, std::unique_ptr<Stream> stream) {
+  connections.expect();
   connections.shard().post([&connections, stream = std::move(stream)]() mutable {
     connections.adopt(std::move(stream));
   });

@@ -1,5 +1,5 @@
 // The transport: one listener, its accept loop on the control thread, and connections spread over
-// the data shards in turn.
+// the data shards: each goes to one that has the fewest, in turn.
 #pragma once
 
 #include <atomic>
@@ -26,6 +26,8 @@ class Server final : public Transport {
 
  private:
   Task<> accept_connections();
+  /// Of the next connection, after one of shard `last`.
+  std::size_t next_shard(std::size_t last) const;
   void hand_over(ShardConnections& connections, std::unique_ptr<Stream> stream);
 
   Environment& environment_;

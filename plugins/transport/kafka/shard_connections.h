@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "connection.h"
 
@@ -21,6 +22,11 @@ class ShardConnections {
 
   Shard& shard() noexcept { return shard_; }
 
+  /// One more that adopt() will be called for.  [any thread]
+  void expect() noexcept { ++expected_; }
+  /// Those that are served, or expected.  [any thread]
+  std::size_t expected() const noexcept { return expected_.load(); }
+
   /// Serves a stream of this shard until it ends; closes it when there are too many.
   void adopt(std::unique_ptr<Stream> stream);
   /// Lets connections answer what they have begun until `grace` is over, then closes them.
@@ -29,9 +35,16 @@ class ShardConnections {
 
  private:
   Task<> serve(std::unique_ptr<Connection> connection, Gate::Pass pass);
-  void memory_changed(bool scarce);
-  /// Closes those whose peers do not read while memory is scarce; again in a while.
-  void look_for_stalled();
+  void answer_memory_changed(bool scarce);
+  /// Those that wait for room look again.
+  void let_go_on();
+  void look_soon();
+  /// While memory is scarce: closes those whose peers hold it and do nothing; again in a while.
+  void look();
+  void close_stalled_readers();
+  void close_slow_senders();
+  /// Those that nothing comes from let go of memory, until all do.
+  void let_doze();
 
   const ListenerContext& context_;
   Shard& shard_;
@@ -39,9 +52,12 @@ class ShardConnections {
   // In the order in which they came, so that a simulation repeats.
   std::map<std::uint64_t, Connection*> connections_;
   std::uint64_t adopted_ = 0;
-  AnswerMemory memory_;
+  std::atomic<std::size_t> expected_ = 0;
+  ShardLoad load_;
   TimerId look_timer_ = TimerId::none;
-  bool refusing_ = false;  // and it was logged
+  TimerId doze_timer_ = TimerId::none;
+  std::optional<MonoTime> wanted_since_;  // since when requests wait for memory
+  bool refusing_ = false;                 // and it was logged
   Gate gate_;
 };
 

@@ -50,6 +50,7 @@ std::vector<Buffer> Wire::answers() const {
 
 Task<std::size_t> WireStream::receive(MutableBytes space) {
   ++wire_.receives;
+  wire_.space_bytes = space.size();
   while (wire_.inbox.empty() && !wire_.peer_closed && !wire_.closed) {
     auto waiting = wire_.changed.wait();
     MR_CO_CHECK(co_await std::move(waiting));
@@ -300,9 +301,10 @@ ConnectionFixture::~ConnectionFixture() {
 }
 
 void ConnectionFixture::connect() {
-  memory.emplace(settings.answer_bytes_pending_max, [](bool) {});
+  load.reset(new ShardLoad{.answers{settings.answer_bytes_pending_max, [](bool) {}},
+                           .requests{broker.memory(shard), [this] { ++waits; }}});
   connection =
-      std::make_unique<Connection>(context_, shard, *memory, std::make_unique<WireStream>(wire));
+      std::make_unique<Connection>(context_, shard, *load, std::make_unique<WireStream>(wire));
   auto serve = [](Connection* serving, bool* finished) -> Task<> {
     MR_CO_CHECK(co_await serving->run());
     *finished = true;

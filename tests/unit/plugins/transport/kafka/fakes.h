@@ -75,6 +75,7 @@ struct Wire {
   bool reads_slowly = false;  ///< sends do not complete
   std::size_t receive_bytes_max = 1 << 20;
   std::size_t receives = 0;
+  std::size_t space_bytes = 0;  ///< of the last receive
   Event changed;
 
   void push(std::string_view bytes) {
@@ -325,7 +326,8 @@ class ConnectionFixture : public ::testing::Test {
   FakeBroker broker;
   Settings settings;
   ApiSet apis;
-  std::optional<AnswerMemory> memory;
+  std::unique_ptr<ShardLoad> load;
+  std::size_t waits = 0;  ///< for memory, of requests
   LostBrokers lost;
   std::unique_ptr<Connection> connection;
   bool ended = false;

@@ -153,12 +153,12 @@ class ServerTest : public ::testing::Test {
     return bytes_of(*kafka::encode_request(8, "test", 11, kafka::FetchRequest{}));
   }
 
-  static std::string produce() {
+  static std::string produce(std::size_t bytes = 7) {
     kafka::ProduceRequest request;
     request.acks = -1;
     auto& topic = request.topic_data.emplace_back();
     topic.name = "orders";
-    topic.partition_data.emplace_back(0, Buffer::copy_of("records"));
+    topic.partition_data.emplace_back(0, Buffer::copy_of(std::string(bytes, 'r')));
     return bytes_of(*kafka::encode_request(9, "test", 9, request));
   }
 
@@ -198,6 +198,47 @@ TEST_F(ServerTest, SpreadsConnectionsOverTheDataShards) {
     EXPECT_THAT(connect(metadata()).answers(), SizeIs(1));
   }
   EXPECT_THAT(environment.door.owners, ElementsAre(0, 1, 0, 1));
+}
+
+TEST_F(ServerTest, AConnectionGoesWhereThereAreTheFewest) {
+  listen();
+  std::vector<Wire*> clients;
+  for (int client = 0; client < 6; ++client) clients.push_back(&connect());
+  for (const auto at : {0U, 2U, 4U}) clients[at]->close_peer();
+  environment.run();
+  connect();  // on the way before those had gone
+  environment.door.owners.clear();
+  for (int client = 0; client < 4; ++client) connect();
+  EXPECT_THAT(environment.door.owners, ElementsAre(0, 0, 1, 0));
+}
+
+TEST_F(ServerTest, AConnectionThatNothingComesFromKeepsNoBlock) {
+  listen();
+  auto& client = connect(metadata());
+  EXPECT_GT(client.space_bytes, 4096);
+  environment.advance(3s);
+  EXPECT_EQ(client.space_bytes, 1024);
+  for (std::size_t answers = 2; answers < 5; ++answers) {
+    client.push(metadata() + produce(2'000));  // more than the 1,024 bytes
+    environment.run();
+    EXPECT_THAT(client.answers(), SizeIs(2 * answers - 1));
+    EXPECT_GT(client.space_bytes, 4096);
+    environment.advance(3s);
+    EXPECT_EQ(client.space_bytes, 1024);
+  }
+  EXPECT_FALSE(client.closed);
+}
+
+TEST_F(ServerTest, AConnectionWhosePollWaitsKeepsNoBlockEither) {
+  broker.hold_fetch = true;
+  listen();
+  auto& client = connect(fetch());
+  broker.fetches.front().dispatched.resolve();
+  environment.advance(3s);
+  EXPECT_EQ(client.space_bytes, 1024);
+  broker.fetches.front().done.resolve(FetchAnswer{});
+  environment.run();
+  EXPECT_THAT(client.answers(), SizeIs(1));
 }
 
 TEST_F(ServerTest, GarbageOnOneConnectionLeavesTheOthersAlone) {
@@ -304,6 +345,38 @@ TEST_F(StalledReadersTest, AreClosedWhenTheyStaySo) {
   EXPECT_THAT(log.warnings().front(), HasSubstr("does not read its answers"));
 }
 
+TEST_F(StalledReadersTest, AreToldOfInAFewLines) {
+  for (int client = 0; client < 4; ++client) {
+    auto& wire = connect();
+    wire.reads_slowly = true;
+    wire.push(metadata(2) + metadata(2) + metadata(2));
+    stalled.push_back(&wire);
+    environment.run();
+  }
+  environment.advance(11s);
+  EXPECT_EQ(stalled_open(), 0);
+  EXPECT_THAT(log.warnings(), SizeIs(2 * (5 + 1)));
+  EXPECT_THAT(log.warnings().back(), HasSubstr("connections=2"));
+}
+
+TEST_F(StalledReadersTest, WhereNobodyIsServedForThemSomeAreClosedSoon) {
+  broker.metadata_answer.cluster_id = std::string(3'500, 'c');
+  std::vector<Wire*> last;
+  for (int client = 0; client < 2; ++client) {
+    environment.advance(100ms);
+    auto& wire = *last.emplace_back(&connect());
+    wire.reads_slowly = true;
+    wire.push(metadata(2));
+    environment.run();
+  }
+  auto& waits = connect(metadata());
+  EXPECT_THAT(waits.answers(), IsEmpty());
+  environment.advance(3s);
+  EXPECT_THAT(waits.answers(), SizeIs(1));
+  EXPECT_EQ(stalled_open(), 0);
+  for (const auto* wire : last) EXPECT_FALSE(wire->closed) << "without the others there is room";
+}
+
 TEST_F(StalledReadersTest, GoOnOnceTheyRead) {
   for (auto* wire : stalled) wire->read_quickly();
   environment.run();
@@ -311,6 +384,81 @@ TEST_F(StalledReadersTest, GoOnOnceTheyRead) {
   environment.advance(1min);
   EXPECT_EQ(stalled_open(), 10);
   EXPECT_THAT(log.warnings(), IsEmpty());
+}
+
+/// Clients of the first of two shards, whose memory is 1 MiB; those of the other have nothing to
+/// do.
+class SlowSendersTest : public ServerTest {
+ protected:
+  SlowSendersTest() { listen(); }
+  Wire& connect_first() {
+    auto& wire = connect();
+    connect();
+    return wire;
+  }
+  void send(Wire& wire, std::string_view bytes) {
+    wire.push(bytes);
+    environment.run();
+  }
+  /// Metadata with so many bytes of a client's name.
+  static std::string request(std::size_t bytes) {
+    return bytes_of(
+        *kafka::encode_request(7, std::string(bytes, 'c'), 1, kafka::MetadataRequest{}));
+  }
+  /// As much of `large` as comes in twenty seconds of a byte each.
+  void trickle(Wire& wire) {
+    for (std::size_t second = 0; second < 20; ++second) {
+      environment.advance(1s);
+      if (!wire.closed) send(wire, large.substr(100 + second, 1));
+    }
+  }
+
+  const std::string large = metadata_of_many();
+
+ private:
+  static std::string metadata_of_many() {
+    kafka::MetadataRequest request;
+    auto& topics = request.topics.emplace();
+    for (int topic = 0; topic < 20; ++topic) topics.emplace_back().name = name;
+    return bytes_of(*kafka::encode_request(7, "test", 1, request));
+  }
+  inline static const std::string name = std::string(30'000, 't');
+};
+
+TEST_F(SlowSendersTest, AreLeftAloneWhereNobodyWaits) {
+  auto& slow = connect_first();
+  send(slow, large.substr(0, 100));
+  trickle(slow);
+  EXPECT_FALSE(slow.closed);
+}
+
+TEST_F(SlowSendersTest, AreClosedWhereOthersWaitForTheirMemory) {
+  auto& slow = connect_first();
+  auto& waits = connect_first();
+  auto& small = connect_first();
+  send(slow, large.substr(0, 100));
+  send(waits, large);
+  send(small, request(10'000));
+  EXPECT_THAT(small.answers(), SizeIs(1)) << "it is none of the large ones";
+  trickle(slow);
+  EXPECT_TRUE(slow.closed);
+  EXPECT_THAT(waits.answers(), SizeIs(1));
+  ASSERT_THAT(log.warnings(), SizeIs(1));
+  EXPECT_THAT(log.warnings().front(), HasSubstr("comes too slowly"));
+}
+
+TEST_F(SlowSendersTest, AreNotThoseWhoseBytesCome) {
+  auto& steady = connect_first();
+  auto& waits = connect_first();
+  send(steady, large.substr(0, 100));
+  send(waits, large);
+  environment.advance(5s);
+  send(steady, large.substr(100, 590'000));
+  environment.advance(4s);
+  EXPECT_FALSE(steady.closed);
+  send(steady, large.substr(590'100));
+  EXPECT_THAT(steady.answers(), SizeIs(1));
+  EXPECT_THAT(waits.answers(), SizeIs(1));
 }
 
 }  // namespace
