@@ -72,24 +72,30 @@ std::string milliseconds(std::uint64_t microseconds) {
 
 class Bench {
  public:
-  Bench(Environment& environment, const Context& context, Kind kind, BenchSettings settings)
+  Bench(Environment& environment, const Context& context, Kind kind, BenchSettings settings,
+        MadeTopic& made_topic)
       : environment_(environment),
         json_(context.output == OutputFormat::json),
         bootstrap_(context.bootstrap),
         kind_(kind),
         settings_(std::move(settings)),
+        made_topic_(made_topic),
         line_(environment.clock(), std::chrono::seconds(1)) {}
 
   Task<> run(Codecs codecs) {
-    BenchRun run(environment_, bootstrap_, settings_, codecs);
+    BenchRun run(environment_, bootstrap_, settings_, codecs, made_topic_);
     auto measured = co_await supervised(run, run.begin(), 0);
     if (measured) measured = co_await measure(run);
     line_.clear();
-    auto removed = co_await run.end();
     const bool interrupted = run.interrupt().asked();
     const bool sound = measured && !run.failure();
-    if (counts_->messages > 0 && (sound || interrupted)) report(run, interrupted);
+    if (counts_->messages > 0 && (sound || interrupted)) {
+      report(run, interrupted);
+    } else if (interrupted) {
+      std::cerr << "millrace: interrupted before anything was measured\n";
+    }
     std::cout.flush();
+    auto removed = co_await run.end();
     if (!removed && (!sound || interrupted)) {
       std::cerr << "millrace: " << removed.error().detail << '\n';
     }
@@ -149,9 +155,10 @@ class Bench {
   Task<> consume(BenchRun& run) {
     if (run.made_topic()) {
       phase_ = "filling the topic";
-      MR_CO_CHECK(co_await supervised(run, bench_produce(run, *counts_, false), 0));
-      if (run.failure() || run.stopping()) co_return {};
+      auto filled = co_await supervised(run, bench_produce(run, *counts_, false), 0);
+      // That is not what is measured.
       *counts_ = {};
+      if (!filled || run.failure() || run.stopping()) co_return filled;
       told_messages_ = 0;
     }
     phase_ = name_of(kind_);
@@ -180,22 +187,29 @@ class Bench {
     auto reading =
         start(shard, bench_consume(run, *counts_, std::move(goal)), co_await this_scope());
     // Until the readers are there, or cannot be.
-    while (!counts_->first && !reading.is_ready()) {
-      MR_CO_CHECK(co_await sleep(std::chrono::milliseconds(1)));
+    auto sent = Result<>();
+    while (sent && !counts_->first && !reading.is_ready()) {
+      sent = co_await sleep(std::chrono::milliseconds(1));
     }
+    if (sent) sent = co_await send_stamped(run);
+    run.stop();
+    auto read = co_await to_end(std::move(reading));
+    if (!read && read.error().code != Errc::cancelled) co_return read;
+    co_return sent;
+  }
+
+  // Until all is read, or that is waited for in vain.
+  Task<> send_stamped(BenchRun& run) {
     const auto sent = std::make_unique<BenchCounts>();
     // With a number of messages they end by themselves, else with the time.
     auto sending = bench_produce(run, *sent, true);
     auto produced = co_await std::move(sending);
-    if (!produced) run.fail(produced.error());
+    if (!produced && produced.error().code != Errc::cancelled) run.fail(produced.error());
     const auto until = run.now() + rest_wait_max;
     while (counts_->messages < sent->messages && !run.failure() && run.now() < until) {
       MR_CO_CHECK(co_await sleep(look_interval));
     }
     unread_ = std::max<std::int64_t>(sent->messages - counts_->messages, 0);
-    run.stop();
-    auto read = co_await reading;
-    if (!read && read.error().code != Errc::cancelled) co_return read;
     co_return {};
   }
 
@@ -258,6 +272,7 @@ class Bench {
   const std::string bootstrap_;
   const Kind kind_;
   const BenchSettings settings_;
+  MadeTopic& made_topic_;
   ProgressLine line_;
   std::string phase_{name_of(kind_)};
   std::unique_ptr<BenchCounts> counts_ = std::make_unique<BenchCounts>();
@@ -285,9 +300,10 @@ BenchSettings completed(Kind kind, BenchSettings settings) {
   return settings;
 }
 
-Task<> bench(Environment& environment, const Context& context, Kind kind, BenchSettings settings) {
+Task<> bench(Environment& environment, const Context& context, Kind kind, BenchSettings settings,
+             MadeTopic& made_topic) {
   MR_CO_TRY(const auto loaded, LoadedCodecs::load(context, environment));
-  Bench bench(environment, context, kind, completed(kind, std::move(settings)));
+  Bench bench(environment, context, kind, completed(kind, std::move(settings)), made_topic);
   co_return co_await bench.run(loaded.codecs());
 }
 
@@ -353,8 +369,17 @@ void add_bench_verb(CLI::App& app, Context& context, Action& action) {
     add_examples(*one, examples);
     one->callback([&context, &action, kind, settings] {
       action = [&context, kind, settings] {
+        MadeTopic made_topic;
         return run(
-            [&](Environment& environment) { return bench(environment, context, kind, *settings); });
+            [&](Environment& environment) {
+              return bench(environment, context, kind, *settings, made_topic);
+            },
+            [&made_topic] {
+              const auto name = made_topic.name();
+              if (name.empty()) return std::string();
+              return "millrace: topic " + name + " is left behind: millrace topic delete " + name +
+                     '\n';
+            });
       };
     });
   };

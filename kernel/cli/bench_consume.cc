@@ -38,7 +38,7 @@ class Line {
     while (!readers_.empty()) {
       auto reader = std::move(readers_.front());
       readers_.pop_front();
-      auto ended = co_await reader;
+      auto ended = co_await to_end(std::move(reader));
       if (!ended && ended.error().code != Errc::cancelled) run_.fail(ended.error());
     }
     co_return {};

@@ -58,7 +58,7 @@ class Producers {
       workers.push_back(start(shard, work(line.get()), co_await this_scope()));
     }
     for (auto& worker : workers) {
-      auto ended = co_await worker;
+      auto ended = co_await to_end(std::move(worker));
       if (!ended && ended.error().code != Errc::cancelled) run_.fail(ended.error());
     }
     co_return {};
@@ -105,14 +105,23 @@ class Producers {
     return share;
   }
 
-  // One connection: requests follow each other, as many as may be under way.
+  // One connection, until all its requests have ended, whatever ends them.
   Task<> work(Line* line) {
-    Shard& shard = co_await this_shard();
     Gate gate;
     Event answered;
+    auto handed_out = co_await hand_out(line, &gate, &answered);
+    CancelScope never;
+    auto closing = gate.close().within(never);
+    MR_CO_CHECK(co_await std::move(closing));
+    co_return handed_out;
+  }
+
+  // Requests follow each other, as many as may be under way.
+  Task<> hand_out(Line* line, Gate* gate, Event* answered) {
+    Shard& shard = co_await this_shard();
     while (!run_.stopping() && !all_taken()) {
       if (line->idle.empty()) {
-        MR_CO_CHECK(co_await answered.wait());
+        MR_CO_CHECK(co_await answered->wait());
         continue;
       }
       const auto share = take();
@@ -121,13 +130,13 @@ class Producers {
         if (wait > Duration(0)) MR_CO_CHECK(co_await sleep(wait));
         continue;
       }
-      MR_CO_TRY(auto pass, gate.enter());
+      MR_CO_TRY(auto pass, gate->enter());
       auto* sender = line->idle.back();
       line->idle.pop_back();
-      spawn(shard, send(line, sender, share, std::move(pass), &answered), "bench",
+      spawn(shard, send(line, sender, share, std::move(pass), answered), "bench",
             co_await this_scope());
     }
-    co_return co_await gate.close();
+    co_return {};
   }
 
   void fill(BatchBuilder& builder, const Share& share) {

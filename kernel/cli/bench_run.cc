@@ -69,11 +69,13 @@ Task<> BenchRun::make_topic(ClusterClient& cluster) {
     return ErrorCode{answer.topics.empty() ? std::int16_t{0} : answer.topics.front().error_code};
   };
   made_ = true;  // also where the answer is lost
+  made_topic_.set(topic_.topic.name);
   MR_CO_TRY(const auto answer, co_await cluster.ask_controller(std::move(request), code_of));
   if (answer.topics.size() != 1) co_return Error{Errc::corrupt, "the broker answered no topic"};
   const auto& created = answer.topics.front();
   if (const ErrorCode code{created.error_code}; code != ErrorCode::none) {
     made_ = false;
+    made_topic_.set({});
     co_return error_of(code, created.error_message.value_or("a topic to measure with"));
   }
   co_return {};
@@ -81,6 +83,21 @@ Task<> BenchRun::make_topic(ClusterClient& cluster) {
 
 Task<> BenchRun::end() {
   if (!made_) co_return {};
+  const auto name = topic_.topic.name;
+  if (interrupt_.asked()) {
+    std::cerr << "millrace: interrupted; topic " << name
+              << " is being removed, another Ctrl-C leaves it\n"
+              << std::flush;
+  }
+  auto removed = co_await remove_topic();
+  if (removed) made_topic_.set({});
+  if (removed) co_return {};
+  co_return Error{removed.error().code, "topic " + in_quotes(name) +
+                                            " is left behind (millrace topic delete " + name +
+                                            "): " + removed.error().detail};
+}
+
+Task<> BenchRun::remove_topic() {
   MR_CO_TRY(auto cluster, co_await connect());
   kafka::DeleteTopicsRequest request;
   request.timeout_ms = admin_timeout_ms;
@@ -99,7 +116,7 @@ Task<> BenchRun::end() {
   const auto code = code_of(answer);
   made_ = false;
   if (code == ErrorCode::none || code == ErrorCode::unknown_topic_or_partition) co_return {};
-  co_return error_of(code, "topic " + in_quotes(topic_.topic.name) + " is left behind");
+  co_return error_of(code, "it was to be deleted");
 }
 
 Task<std::vector<Offset>> bench_bounds(BenchRun& run, OffsetSpec which) {

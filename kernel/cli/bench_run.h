@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -70,15 +71,43 @@ struct BenchCounts {
   }
 };
 
+/// The name of a topic that bench has made, as long as it is there: for whoever ends the process
+/// before it is removed.  [any thread]
+class MadeTopic {
+ public:
+  void set(std::string name) {
+    const std::scoped_lock lock(mutex_);
+    name_ = std::move(name);
+  }
+  std::string name() const {
+    const std::scoped_lock lock(mutex_);
+    return name_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string name_;
+};
+
+/// Waits for `pending` also where our own scope is cancelled: what runs there uses what is ours.
+template <class T>
+Task<T> to_end(Pending<T> pending) {
+  CancelScope never;
+  auto waiting = [](Pending<T> one) -> Task<T> { co_return co_await one; };
+  auto task = waiting(std::move(pending)).within(never);
+  co_return co_await std::move(task);
+}
+
 /// One run: its cluster, its topic, and whether it goes on.  [one shard]
 class BenchRun {
  public:
   BenchRun(Environment& environment, std::string bootstrap, const BenchSettings& settings,
-           Codecs codecs)
+           Codecs codecs, MadeTopic& made_topic)
       : environment_(environment),
         bootstrap_(std::move(bootstrap)),
         settings_(settings),
-        codecs_(codecs) {}
+        codecs_(codecs),
+        made_topic_(made_topic) {}
 
   /// Finds the topic, or makes one and waits until it is led.
   Task<> begin();
@@ -108,11 +137,13 @@ class BenchRun {
 
  private:
   Task<> make_topic(ClusterClient& cluster);
+  Task<> remove_topic();
 
   Environment& environment_;
   const std::string bootstrap_;
   const BenchSettings& settings_;
   const Codecs codecs_;
+  MadeTopic& made_topic_;
   Interrupt interrupt_;
   TopicInfo topic_;
   bool made_ = false;

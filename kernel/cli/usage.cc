@@ -77,6 +77,19 @@ std::string what_is_wrong(const CLI::App& program, const CLI::App& verb,
                   ": expected an integer, found \"",
                   shown(std::string_view(text).substr(value_at + between.size())), "\"");
   }
+  // Of a group of options, as CLI11 has it: "Exactly 1 option from [--a,--b] is required and 2 were
+  // given".
+  constexpr std::string_view one_of_group = "Exactly 1 option from [";
+  const auto group_end = text.find(']');
+  if (text.starts_with(one_of_group) && group_end != std::string::npos) {
+    std::string options;
+    for (const char c : text.substr(one_of_group.size(), group_end - one_of_group.size())) {
+      options += c;
+      if (c == ',') options += ' ';
+    }
+    const bool several = text.contains(" were given");
+    return concat("expected ", several ? "just " : "", "one of ", options);
+  }
   return text;
 }
 

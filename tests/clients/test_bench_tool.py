@@ -1,5 +1,6 @@
 """`millrace bench`: what it counts is what was sent and read, and no topic is left behind."""
 
+import json
 import signal
 import subprocess
 import time
@@ -75,19 +76,42 @@ def test_time_ends_it(tool):
     assert time.monotonic() - started < WAIT_SECONDS_MAX
 
 
-def test_ctrl_c_leaves_no_topic(broker, tool):
+def interrupted(broker, tool, words: str) -> tuple[str, str]:
+    """What it says to Ctrl-C once there is something in the topic that it made."""
     running = subprocess.Popen(
-        [PREFIX / "bin" / "millrace", "-b", broker.address, "bench", "produce", "--seconds", "300"],
+        [PREFIX / "bin" / "millrace", "-b", broker.address, "-o", "json", "bench", *words.split()],
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     )
     deadline = time.monotonic() + WAIT_SECONDS_MAX
-    while not made_topics(tool):
+    first = ("--count", 1, "--format", "%o")
+    while not (made := made_topics(tool)) or not tool.text("consume", made[0], *first):
         assert time.monotonic() < deadline and running.poll() is None
     running.send_signal(signal.SIGINT)
-    running.communicate(timeout=WAIT_SECONDS_MAX)
-    assert running.returncode == -signal.SIGINT
+    output, errors = running.communicate(timeout=WAIT_SECONDS_MAX)
+    assert running.returncode == -signal.SIGINT, errors
+    assert f"interrupted; topic {made[0]} is being removed" in errors
     assert made_topics(tool) == []
+    return output, errors
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "produce --seconds 300 --in-flight 20 --connections 2",
+        "end-to-end --seconds 300 --rate 2000 --size 100",
+    ],
+)
+def test_ctrl_c_tells_what_was_measured_and_leaves_no_topic(broker, tool, words):
+    output, _errors = interrupted(broker, tool, words)
+    result = json.loads(output)
+    assert result["interrupted"] and result["messages"] > 0
+
+
+def test_ctrl_c_while_a_topic_is_filled_measures_nothing(broker, tool):
+    output, errors = interrupted(broker, tool, "consume --messages 100000000")
+    assert output == "" and "interrupted before anything was measured" in errors
 
 
 def test_what_cannot_be_measured_is_told(tool):

@@ -5,12 +5,14 @@ import base64
 import json
 import random
 import re
+import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from conftest import PARTITIONS
-from harness.broker import PREFIX, Millrace
+from harness.broker import PREFIX, Millrace, free_port
 from harness.fleet import Java
 from harness.middleman import Middleman
 from harness.records import CODECS, Record
@@ -388,6 +390,63 @@ def test_the_list_of_plugins_says_what_a_broker_uses_and_why_one_is_refused(brok
     assert alone.code == 0 and "USED BY is not known: no broker at 127.0.0.1:1" in alone.output
 
 
+class Configured(Millrace):
+    """By a file, which a reload reads again."""
+
+    def __init__(self, folder: Path, text: str):
+        super().__init__(folder)
+        self.file = folder / "millrace.toml"
+        self.file.write_text(text)
+
+    def command(self) -> list[str]:
+        return [*super().command(), "--config", str(self.file)]
+
+    def reload(self, text: str) -> None:
+        self.file.write_text(text)
+        self.process.send_signal(signal.SIGHUP)
+
+
+@pytest.mark.millrace
+def test_the_list_of_plugins_follows_what_a_reload_takes_over(tmp_path):
+    dropped = tmp_path / "plugins" / "compression" / "brotli.so"
+    dropped.parent.mkdir(parents=True)
+    start = f'[plugins]\npath = ["{tmp_path}/plugins"]\n[compression]\nplugins = ["gzip"'
+    second = f'[transport.second]\nplugin = "kafka"\nlisten = "127.0.0.1:{free_port()}"\n'
+    broker = Configured(tmp_path / "broker", f"{start}]\n")
+
+    def listed() -> dict[str, tuple[str, list[str]]]:
+        words = ("plugin", "--path", tmp_path / "plugins", "list", "--admin", broker.http_address())
+        found = json.loads(run("-o", "json", *words).output)["plugins"]
+        return {one["plugin"]: (one["state"], [use["table"] for use in one["uses"]]) for one in found}
+
+    try:
+        broker.start()
+        before = listed()
+        assert before["compression/gzip"] == ("ok", ["compression.gzip"])
+        assert before["compression/zstd"] == ("ok", [])
+
+        dropped.write_bytes(b"no plugin")
+        broker.reload(f'{start}, "zstd", "brotli"]\n{second}')
+        broker.wait_for_log_line("nothing was changed", f"{dropped}: not an ELF file")
+        assert listed() == {**before, "compression/brotli": ("refused", [])}
+
+        broker.reload(f'{start}, "zstd"]\n{second}')
+        broker.wait_for_log_line("SIGHUP: done", "plugin transport/second: started")
+        taken = listed()
+        assert taken["compression/zstd"] == ("ok", ["compression.zstd"])
+        assert taken["compression/brotli"] == ("refused", [])
+        assert sorted(taken["transport/kafka"][1]) == ["transport.kafka", "transport.second"]
+
+        broker.reload(f"{start}]\n")
+        broker.wait_for_log_line("SIGHUP: done", "transport second: ended")
+        after = listed()
+        assert after["transport/kafka"][1] == ["transport.kafka"]
+        assert after["compression/zstd"][1] == ["compression.zstd"], "until the next start"
+        broker.end()
+    finally:
+        broker.close()
+
+
 @pytest.mark.parametrize(
     "words, said",
     [
@@ -414,7 +473,8 @@ def test_the_list_of_plugins_says_what_a_broker_uses_and_why_one_is_refused(brok
         ),
         (["topic", "list", "x"], ['millrace topic list: "x" is one argument too many']),
         (["-o", "yaml", "topic", "list"], ['--output: expected table or json, found "yaml"']),
-        (["config", "set", "a=b"], ["--topic", "--broker-default"]),
+        (["config", "set", "a=b"], ["millrace config set: expected one of --topic, --broker, --group, "]),
+        (["config", "get", "--topic", "x", "--broker", "1"], ["config get: expected just one of --topic, "]),
         (["config", "set", "--group", "", "a=b"], ["--group: an empty value is no name"]),
         (["config", "get", "--broker", ""], ["--broker: an empty value is no name"]),
         (["group", "describe", ""], ["NAME: an empty value is no name"]),
