@@ -197,11 +197,10 @@ Checked<Partition::Appended> Partition::append_new(const std::vector<ReadyBatch>
                     {{"partition", to_string(id_)}, {"error", to_string(ticket.error())}});
     return std::unexpected(storage_failure(ticket.error()));
   }
-  const auto time = now();
   for (std::size_t at = 0; at < batches.size(); ++at) {
     auto header = batches[at].header;
     header.base_offset = parts[at].base_offset;
-    producers_.append(header, time);
+    if (header.producer_id >= 0) producers_.append(header, now());
     traffic_.appended_bytes += header.total_bytes();
   }
   const auto end = parts.back().last_offset + 1;
