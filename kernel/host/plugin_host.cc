@@ -94,7 +94,7 @@ class PluginHost::Instance {
   Instance(const PlannedPlugin& planned, std::shared_ptr<const HostSettings> settings,
            HostServices services)
       : planned_(planned),
-        host_(planned.request.instance, planned.options, std::move(settings), services,
+        host_(planned.request.instance, planned.options, std::move(settings), std::move(services),
               subsystem_of(planned.library.descriptor->id)),
         plugin_(nullptr, planned.library.descriptor->destroy),
         registered_(planned.request.kind) {}
@@ -149,7 +149,7 @@ PluginHost::PluginHost(std::vector<PlannedPlugin> plugins, HostSettings settings
                        HostServices services)
     : plugins_(std::move(plugins)),
       settings_(std::make_shared<const HostSettings>(std::move(settings))),
-      services_(services) {}
+      services_(std::move(services)) {}
 
 PluginHost::~PluginHost() { stop(); }
 

@@ -9,6 +9,8 @@ from harness.wire import RawConnection, codecs_of_batches, first_batch
 ZSTD = 4
 FETCH_BEFORE_ZSTD, FETCH_WITH_ZSTD = 9, 10
 PRODUCE_BEFORE_ZSTD, PRODUCE_WITH_ZSTD = 6, 7
+LINGER_MS = 300
+"""So that no batch is of one record, which goes plain: compression would make it larger."""
 
 
 @pytest.fixture
@@ -29,7 +31,7 @@ def test_a_topic_of_zstd_is_refused_to_an_old_consumer(clients, wire, topic):
 
 def test_a_producers_choice_of_zstd_is_sent_as_it_is(clients, wire, topic):
     clients["confluent"].create_topic(topic, 1)
-    clients["confluent"].produce(topic, numbered_records(100), codec="zstd")
+    clients["confluent"].produce(topic, numbered_records(100), codec="zstd", linger_ms=LINGER_MS)
     for version in (FETCH_BEFORE_ZSTD, FETCH_WITH_ZSTD):
         error, records = wire.fetch(topic, 0, version=version)
         assert (error, set(codecs_of_batches(records))) == (0, {ZSTD})
@@ -37,7 +39,7 @@ def test_a_producers_choice_of_zstd_is_sent_as_it_is(clients, wire, topic):
 
 def test_zstd_in_an_old_produce_request_is_refused(clients, wire, topic):
     clients["confluent"].create_topic(topic, 1)
-    clients["confluent"].produce(topic, numbered_records(100), codec="zstd")
+    clients["confluent"].produce(topic, numbered_records(100), codec="zstd", linger_ms=LINGER_MS)
     # Produce takes one batch for a partition; the client may have made more.
     batch, records = first_batch(wire.fetch_batches(topic, 0))
     refused = wire.produce(topic, 0, batch, PRODUCE_BEFORE_ZSTD)
