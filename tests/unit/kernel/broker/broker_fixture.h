@@ -42,9 +42,11 @@ class CountedCoordination final : public Coordination {
 };
 
 class BrokerTest : public ::testing::Test {
+ public:
+  ~BrokerTest() override;
+
  protected:
   BrokerTest();
-  ~BrokerTest() override;
 
   /// Ends the broker, cleanly, and starts one anew on the same disk. What storage/memory held is
   /// gone, as with a process.
