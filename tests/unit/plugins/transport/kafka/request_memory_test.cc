@@ -29,7 +29,7 @@ class RequestMemoryTest : public ::testing::Test {
 
 TEST_F(RequestMemoryTest, SmallRequestsFindRoomHoweverManyLargeOnesWait) {
   auto arriving = acquire(1350);
-  const auto held = lease_of(arriving);
+  auto held = lease_of(arriving);
   EXPECT_EQ(waits, 0);
   auto second = acquire(large);
   auto third = acquire(large);
@@ -38,6 +38,10 @@ TEST_F(RequestMemoryTest, SmallRequestsFindRoomHoweverManyLargeOnesWait) {
   EXPECT_EQ(waits, 2);
   auto small = acquire(25);
   EXPECT_EQ(lease_of(small).frame.bytes(), 25);
+  held.arriving.shrink_to(0);
+  shard.run();
+  EXPECT_EQ(lease_of(second).frame.bytes(), large);
+  EXPECT_EQ(lease_of(third).frame.bytes(), large);
 }
 
 TEST_F(RequestMemoryTest, ALargeOneThatHasArrivedLeavesTheLineAndKeepsItsMemory) {
