@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.batches import last_offset
 from harness.broker import Millrace
-from harness.confluent import Confluent
-from harness.records import Record
-from harness.wire import RawConnection
+from harness.volume import fill, read_all
 
 pytestmark = [pytest.mark.fault, pytest.mark.millrace]
 
@@ -56,28 +53,11 @@ def forget(broker) -> bool:
     return gone
 
 
-def read_all(broker, count: int) -> int:
-    read = offset = 0
-    with RawConnection(broker.address) as connection:
-        while offset < count:
-            records = connection.fetch_batches("orders", 0, offset)
-            read += len(records)
-            offset = last_offset(records) + 1
-    return read
-
-
 def test_no_thread_that_serves_connections_reads_from_the_disk(broker):
-    client = Confluent(broker.address)
-    client.create_topic("orders", 1)
-    client.produce("orders", [Record(b"key", os.urandom(VALUE_BYTES))])
-    with RawConnection(broker.address) as connection:
-        batch = connection.fetch_batches("orders", 0)
-        count = BYTES // len(batch)
-        for _ in range(count - 1):
-            assert connection.produce("orders", 0, batch, 3) == 0
+    count, size = fill(broker.address, "orders", BYTES, VALUE_BYTES)
     on_disk = forget(broker)
     before = read_by_thread(broker)
-    assert read_all(broker, count) == count * len(batch)
+    assert read_all(broker.address, "orders", count) == size
     after = read_by_thread(broker)
     grown = {name: read - before.get(name, 0) for name, read in after.items()}
     assert {name: read for name, read in grown.items() if read and "worker" not in name} == {}

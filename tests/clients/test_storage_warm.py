@@ -1,16 +1,12 @@
 """What was written stays in the page cache over a kill: the broker that follows reads it without the
 disk."""
 
-import os
 from pathlib import Path
 
 import pytest
 
-from harness.batches import last_offset
 from harness.broker import Millrace
-from harness.confluent import Confluent
-from harness.records import Record
-from harness.wire import RawConnection
+from harness.volume import fill, read_all
 
 pytestmark = [pytest.mark.fault, pytest.mark.millrace]
 
@@ -40,24 +36,11 @@ def bytes_from_disk(broker) -> int:
 
 @pytest.mark.alone
 def test_a_gibibyte_is_read_back_without_the_disk_after_a_kill(broker):
-    client = Confluent(broker.address)
-    client.create_topic("orders", 1)
-    client.produce("orders", [Record(b"key", os.urandom(VALUE_BYTES))])
-    with RawConnection(broker.address) as connection:
-        batch = connection.fetch_batches("orders", 0)
-        count = BYTES // len(batch)
-        for _ in range(count - 1):
-            assert connection.produce("orders", 0, batch, 3) == 0
+    count, size = fill(broker.address, "orders", BYTES, VALUE_BYTES)
     broker.kill()
     broker.start()
     # Recovery reads all that was never flushed; the program itself may come from the disk.
     before = bytes_from_disk(broker)
     assert before < PROGRAM_BYTES_MAX
-    read = offset = 0
-    with RawConnection(broker.address) as connection:
-        while offset < count:
-            records = connection.fetch_batches("orders", 0, offset)
-            read += len(records)
-            offset = last_offset(records) + 1
-    assert read == count * len(batch)
+    assert read_all(broker.address, "orders", count) == size
     assert bytes_from_disk(broker) - before <= FILE_SYSTEM_BYTES_MAX
