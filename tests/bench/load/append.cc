@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -33,15 +32,6 @@ constexpr std::size_t header_bytes = 61;
 
 void need(bool fine, const char* what) {
   if (!fine) throw LoadFailed(std::string(what) + ": " + std::strerror(errno));
-}
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 /// One request at a time through io_uring, as a shard that appends at once would have it.

@@ -6,7 +6,6 @@
 // what all three used, as one JSON line.
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -90,15 +89,6 @@ void hand_on(int file, off_t from, std::size_t count, int socket) {
     if (sent <= 0) fail("sendfile");
     count -= static_cast<std::size_t>(sent);
   }
-}
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 void run(const std::filesystem::path& folder, std::size_t batches) {

@@ -22,6 +22,9 @@ class LoadFailed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Of this process, in its own code and in the system's.
+double cpu_seconds();
+
 struct Load {
   std::string address;
   std::string topic;

@@ -2,7 +2,6 @@
 //
 // Puts one load on a broker of the Kafka protocol and prints its figures as one JSON line. The
 // topic exists already.
-#include <sys/resource.h>
 
 #include <cstdio>
 #include <functional>
@@ -28,15 +27,6 @@ const std::map<std::string, std::function<Figures(const Load&)>> modes{
     {"classic-heartbeats", classic_heartbeats},
     {"consumer-heartbeats", consumer_heartbeats},
 };
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 void print(const Figures& figures) {
   std::printf(R"({"messages": %lld, "bytes": %lld, "seconds": %.4f, "client_cpu_seconds": %.3f)",
