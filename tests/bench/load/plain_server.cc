@@ -45,6 +45,7 @@ int need(int outcome, const char* what) {
 int open_listener() {
   const int listener = need(socket(AF_INET, SOCK_STREAM, 0), "socket");
   setsockopt(listener, SOL_SOCKET, SO_SNDBUF, &send_buffer_bytes, sizeof send_buffer_bytes);
+  setsockopt(listener, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);  // as Millrace on loopback
   sockaddr_in any{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {}, .sin_zero = {}};
   any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   need(bind(listener, reinterpret_cast<const sockaddr*>(&any), sizeof any), "bind");

@@ -1,5 +1,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <mutex>
 #include <numeric>
 
@@ -363,6 +365,30 @@ TEST_F(SocketTest, APeerThatVanishesIsAClosedStream) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, Errc::closed) << result.error().detail;
   EXPECT_THAT(result.error().detail, HasSubstr("send to 127.0.0.1:"));
+}
+
+// How the system holds back what this end of an accepted connection sends; "" if it is not found.
+std::string congestion_control_of(const Address& local) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int number = std::stoi(entry.path().filename());
+    sockaddr_in here{};
+    sockaddr_in there{};
+    socklen_t here_size = sizeof here;
+    socklen_t there_size = sizeof there;
+    if (::getsockname(number, reinterpret_cast<sockaddr*>(&here), &here_size) != 0) continue;
+    if (here.sin_family != AF_INET || ntohs(here.sin_port) != local.port) continue;
+    if (::getpeername(number, reinterpret_cast<sockaddr*>(&there), &there_size) != 0) continue;
+    std::array<char, 16> name{};
+    socklen_t size = name.size() - 1;
+    ::getsockopt(number, IPPROTO_TCP, TCP_CONGESTION, name.data(), &size);
+    return name.data();
+  }
+  return "";
+}
+
+TEST_F(SocketTest, WhatStaysOnThisMachineIsNotPaced) {
+  connect();
+  EXPECT_EQ(congestion_control_of(listener_->local()), "reno");
 }
 
 /// A plain blocking socket: what a client of another make does.
