@@ -33,6 +33,7 @@ FileLog::FileLog(LogHost host, std::string folder, LogOptions options, Recovered
       folder_(std::move(folder)),
       options_(options),
       mark_(std::move(mark)),
+      recent_(host_.recent),
       segments_(std::move(recovered.segments)),
       start_(recovered.start),
       end_(recovered.end),
@@ -105,6 +106,7 @@ Result<Ticket> FileLog::append(std::span<const BatchParts> batches) {
     return appended.error();
   }
   as_closed_ = false;
+  recent_.add(end_, batches);
   end_ = active().end();
   return Ticket{++tickets_};
 }
@@ -163,6 +165,10 @@ Task<Payload> FileLog::read(ReadRequest request) {
   if (request.from < start_ || request.from > end_) {
     co_return out_of_range(folder_, "read from", request.from, start_, end_);
   }
+  if (auto recent = recent_.read(request)) {
+    recent_.wanted();
+    co_return *std::move(recent);
+  }
   Payload payload;
   auto from = request.from;
   while (!closed_ && from >= start_ && from < std::min(request.limit, end_)) {
@@ -195,7 +201,10 @@ Task<Payload> FileLog::read(ReadRequest request) {
     if (payload.parts().size() >= ranges_per_read_max) break;
     const auto next = std::ranges::upper_bound(segments_, segment->base(), {},
                                                [](const auto& other) { return other->base(); });
-    if (next == segments_.end()) break;
+    if (next == segments_.end()) {
+      recent_.wanted();
+      break;
+    }
     from = (*next)->base();
   }
   co_return payload;
@@ -356,6 +365,7 @@ Task<> FileLog::close() {
   MR_CO_CHECK(co_await std::move(ending));
   MR_CO_CHECK(std::move(flushed));
   closed_ = true;
+  recent_.clear();
   if (const auto claim = claim_.lock()) claim->log = nullptr;
   segments_.clear();
   mark_->closed_clean = true;
@@ -430,6 +440,7 @@ Result<> FileLog::truncate_from(Offset first_removed) {
   MR_TRY(const auto cut, segments_[at]->plan_truncation(first_removed));
   MR_CHECK(lose_rewrite_from(first_removed));
   MR_CHECK(forget_durable(first_removed));
+  recent_.clear();
   auto done = cut_behind(at, cut);
   end_ = first_removed;
   // A cut in a gap: the next start must find this end, not that of the last batch.
@@ -468,6 +479,7 @@ Result<> FileLog::reset_to(Offset start) {
   MR_CHECK(usable());
   MR_CHECK(lose_rewrite());
   MR_CHECK(forget_durable(std::min(start, start_)));
+  recent_.clear();
   auto& files = host_.environment.files();
   (void)discard(segments_);
   const auto synced = files.sync_folder(folder_);

@@ -15,6 +15,7 @@
 #include "cold_reads.h"
 #include "doomed_files.h"
 #include "open_files.h"
+#include "recent_batches.h"
 #include "recovery.h"
 #include "segment.h"
 #include "space_guard.h"
@@ -57,6 +58,7 @@ struct LogHost {
   Environment& environment;
   Shard& shard;
   OpenFiles& open_files;  ///< the shard's
+  RecentMemory& recent;   ///< the shard's
   SpaceGuard& space;
   DoomedFiles& doomed;
   ColdReads& cold_reads;
@@ -135,6 +137,7 @@ class FileLog final : public PartitionLog {
   std::shared_ptr<OpenMark> mark_;
 
   ColdReaders cold_readers_;
+  RecentBatches recent_;
   std::vector<SegmentPointer> segments_;  // never empty; the last one is active
   Offset start_;
   Offset end_;

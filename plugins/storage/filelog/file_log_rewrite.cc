@@ -131,6 +131,7 @@ Result<> FileLog::replace_segments(FileRewrite& rewrite) {
   Timestamp modified;
   for (auto old = first; old != behind; ++old) modified = std::max(modified, (*old)->modified());
   as_closed_ = false;
+  recent_.clear();
   rewrite.leave_to_recovery();
   auto done = discard(std::span(first, behind));
   if (done) {

@@ -64,7 +64,13 @@ class FileStorage final : public Storage {
     return folder_ + "/" + to_string(partition);
   }
 
-  OpenFiles& open_files_of(const Shard& shard);
+  /// What the logs of one shard share.
+  struct OfShard {
+    explicit OfShard(std::size_t files_max) : open_files(files_max) {}
+    OpenFiles open_files;
+    RecentMemory recent;
+  };
+  OfShard& of_shard(const Shard& shard);
 
   Environment& environment_;
   const std::string folder_;
@@ -83,7 +89,7 @@ class FileStorage final : public Storage {
   std::mutex mutex_;
   std::unique_ptr<FileSystem::Lock> owned_;
   bool started_clean_ = false;
-  std::map<const Shard*, OpenFiles> open_files_;
+  std::map<const Shard*, OfShard> of_shards_;
   struct Use {
     std::weak_ptr<OpenMark> mark;  ///< expired while nobody has it open
     std::shared_ptr<LogFacts> facts = std::make_shared<LogFacts>();
