@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,18 +25,14 @@ int checked(int descriptor, const char* what) {
   return descriptor;
 }
 
-// The wait is never shorter than asked for. Systems before Linux 5.11 round it up to milliseconds.
-int wait_for_events(int epoll, std::span<epoll_event> events, std::optional<Duration> limit) {
-  const int room = static_cast<int>(events.size());
-  if (!limit) return ::epoll_wait(epoll, events.data(), room, -1);
-  if (*limit <= Duration::zero()) return ::epoll_wait(epoll, events.data(), room, 0);
-  const timespec time{.tv_sec = *limit / std::chrono::seconds(1),
-                      .tv_nsec = (*limit % std::chrono::seconds(1)).count()};
-  const int count = ::epoll_pwait2(epoll, events.data(), room, &time, nullptr);
-  if (count >= 0 || errno != ENOSYS) return count;
-  constexpr Duration longest = std::chrono::minutes(1);
-  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(std::min(*limit, longest));
-  return ::epoll_wait(epoll, events.data(), room, static_cast<int>(ms.count()));
+bool tells_of(int epoll, int descriptor, void* source) {
+  epoll_event event{.events = EPOLLIN, .data = {.ptr = source}};
+  return descriptor >= 0 && ::epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+void take_count(int descriptor) noexcept {
+  std::uint64_t count = 0;
+  static_cast<void>(::read(descriptor, &count, sizeof count));
 }
 
 }  // namespace
@@ -45,17 +42,19 @@ EventLoop::EventLoop(unsigned index, Log log, EnvironmentMetrics& metrics)
       log_(std::move(log)),
       metrics_(metrics),
       epoll_(checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
-  if (wake_ < 0 || ::epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event) != 0) {
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+  if (!tells_of(epoll_, wake_, nullptr) || !tells_of(epoll_, timer_, &timers_)) {
     const int failure = errno;
+    if (timer_ >= 0) ::close(timer_);
     if (wake_ >= 0) ::close(wake_);
     ::close(epoll_);
-    throw std::system_error(failure, std::generic_category(), "eventfd");
+    throw std::system_error(failure, std::generic_category(), "eventfd, timerfd");
   }
 }
 
 EventLoop::~EventLoop() {
+  ::close(timer_);
   ::close(wake_);
   ::close(epoll_);
 }
@@ -66,6 +65,7 @@ void EventLoop::post(Job job) {
   {
     const std::lock_guard lock(posted_mutex_);
     posted_.push_back(std::move(job));
+    any_posted_ = true;
   }
   if (!is_current()) wake();
 }
@@ -103,10 +103,12 @@ void EventLoop::report(std::string_view task, const Error& error) noexcept {
 void EventLoop::run() {
   adopt();
   while (!stopping_) {
-    const auto turn_end = now() + turn_max;
-    while (run_ready() && now() < turn_end) {
-    }
-    serve_events(has_ready() ? MonoTime{} : timers_.next());
+    auto time = now();
+    const auto turn_end = time + turn_max;
+    do {
+      run_ready(time);
+    } while (has_ready() && (time = now()) < turn_end);
+    serve_events(!has_ready());
   }
 }
 
@@ -118,8 +120,8 @@ void EventLoop::stop() {
 void EventLoop::adopt() noexcept { thread_ = std::this_thread::get_id(); }
 
 bool EventLoop::finish_ready() {
-  const bool any = serve_events(MonoTime{});
-  return run_ready() || any;
+  const bool any = serve_events(false);
+  return run_ready(now()) || any;
 }
 
 void EventLoop::cancel_waits() noexcept {
@@ -153,33 +155,46 @@ void EventLoop::forget(int descriptor, LoopWatch& watch) noexcept {
   watches_.erase(&watch);
 }
 
-bool EventLoop::serve_events(std::optional<MonoTime> until) {
+// Most timers are limits of waits, and go before they are due: the system's stays where it is while
+// the next one is due later. Then it wakes the loop in vain once, which is cheaper than setting it
+// anew with every wait.
+void EventLoop::arm_timer() noexcept {
+  const auto next = timers_.next();
+  if (!next || (armed_ && *armed_ <= *next)) return;
+  armed_ = next;
+  const auto since = std::max(next->time_since_epoch(), Duration(1));  // 0 would disarm it
+  const itimerspec when{.it_interval = {},
+                        .it_value = {.tv_sec = since / std::chrono::seconds(1),
+                                     .tv_nsec = (since % std::chrono::seconds(1)).count()}};
+  ::timerfd_settime(timer_, TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+bool EventLoop::serve_events(bool wait) {
   std::array<epoll_event, events_per_call_max> events;
-  std::optional<Duration> limit;
-  if (until == MonoTime{}) {
-    limit = Duration::zero();
-  } else if (until) {
-    limit = *until - now();
-  }
-  const int count = wait_for_events(epoll_, events, limit);
+  if (wait) arm_timer();
+  const int room = static_cast<int>(events.size());
+  const int count = ::epoll_wait(epoll_, events.data(), room, wait ? -1 : 0);
   for (int at = 0; at < count; ++at) {
     const auto& event = events[static_cast<std::size_t>(at)];
-    if (event.data.ptr) {
+    if (event.data.ptr == &timers_) {
+      take_count(timer_);
+      armed_.reset();
+    } else if (event.data.ptr) {
       static_cast<LoopWatch*>(event.data.ptr)->on_events(event.events);
-      continue;
+    } else {
+      take_count(wake_);
+      wake_pending_ = false;
     }
-    std::uint64_t posts = 0;
-    static_cast<void>(::read(wake_, &posts, sizeof posts));
-    wake_pending_ = false;
   }
   return count > 0;
 }
 
-bool EventLoop::run_ready() {
-  bool any = timers_.run_due(now());
-  {
+bool EventLoop::run_ready(MonoTime time) {
+  bool any = timers_.run_due(time);
+  if (any_posted_) {
     const std::lock_guard lock(posted_mutex_);
     posted_running_.swap(posted_);
+    any_posted_ = false;
   }
   any |= !posted_running_.empty();
   for (auto& posted : posted_running_) {
@@ -192,12 +207,6 @@ bool EventLoop::run_ready() {
   for (const auto coroutine : ready_running_) coroutine.resume();
   ready_running_.clear();
   return any;
-}
-
-bool EventLoop::has_ready() {
-  if (!ready_.empty()) return true;
-  const std::lock_guard lock(posted_mutex_);
-  return !posted_.empty();
 }
 
 }  // namespace millrace::kernel

@@ -76,11 +76,12 @@ class EventLoop final : public Shard {
   std::uint64_t wake_ups() const noexcept { return wake_ups_; }
 
  private:
-  bool run_ready();
-  bool has_ready();
+  bool run_ready(MonoTime time);
+  bool has_ready() const noexcept { return !ready_.empty() || any_posted_; }
   void wake();
-  /// Waits for events until then, or until there is one; answers whether there was.
-  bool serve_events(std::optional<MonoTime> until);
+  void arm_timer() noexcept;
+  /// Answers whether there were events. `wait`: until there is one, or a timer is due.
+  bool serve_events(bool wait);
 
   const unsigned index_;
   const Log log_;
@@ -95,14 +96,17 @@ class EventLoop final : public Shard {
 
   std::mutex posted_mutex_;
   std::vector<Job> posted_;                // guarded by posted_mutex_
+  std::atomic<bool> any_posted_{false};    // changed under posted_mutex_
   std::atomic<bool> wake_pending_{false};  // wake_ can be read
 
   std::vector<Job> posted_running_;
 
   TimerQueue timers_;
   std::unordered_set<LoopWatch*> watches_;
+  std::optional<MonoTime> armed_;  // when timer_ can be read; no later than the next timer is due
   const int epoll_;
-  const int wake_;  // an eventfd
+  const int wake_;   // an eventfd
+  const int timer_;  // a timerfd
 };
 
 }  // namespace millrace::kernel

@@ -74,6 +74,35 @@ TEST_F(EventLoopTest, FiresTimersInOrderAndNotTooEarly) {
   EXPECT_GE(environment().clock().now() - begin, std::chrono::milliseconds(40));
 }
 
+// The system's timer is set for one of them at a time, and stays set when that one is gone.
+TEST_F(EventLoopTest, TimersAreInTimeWhateverTheSystemsTimerWasSetFor) {
+  using std::chrono::milliseconds;
+  const auto fires = [&](Duration when) {
+    auto fired = std::make_shared<std::promise<void>>();
+    shard().post([this, fired, when] {
+      shard().schedule(shard().now() + when, [fired] { fired->set_value(); });
+    });
+    return fired->get_future().wait_for(patience) == std::future_status::ready;
+  };
+  std::promise<TimerId> far;
+  shard().post(
+      [&] { far.set_value(shard().schedule(shard().now() + std::chrono::hours(1), [] {})); });
+  const auto last = far.get_future().get();
+  EXPECT_TRUE(fires(milliseconds(5)));  // earlier than what it waits for
+  std::promise<void> gone;
+  shard().post([&] {
+    shard().unschedule(last);
+    const auto next = shard().schedule(shard().now() + milliseconds(5), [] {});
+    shard().post([this, &gone, next] {
+      shard().unschedule(next);
+      gone.set_value();
+    });
+  });
+  gone.get_future().wait();
+  EXPECT_TRUE(fires(milliseconds(20)));  // later
+  EXPECT_TRUE(fires(Duration::zero()));
+}
+
 Task<int> after(Duration duration) {
   auto sleeping = sleep(duration);
   MR_CO_CHECK(co_await std::move(sleeping));
