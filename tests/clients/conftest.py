@@ -3,6 +3,8 @@ it, brokers of their own for those that hurt it, and every client."""
 
 import re
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -116,47 +118,40 @@ def broker_kind(request) -> type[Broker]:
     return BROKERS[request.config.getoption("--broker")]
 
 
+@contextmanager
+def running(broker: Broker) -> Iterator[Broker]:
+    try:
+        yield broker.start()
+        broker.end()
+    finally:
+        broker.close()
+
+
 @pytest.fixture(scope="session")
 def broker(broker_kind, tmp_path_factory):
     """Shared by all tests that only send and read; each uses topics of its own."""
-    shared = broker_kind(tmp_path_factory.mktemp("shared"), {"num.partitions": PARTITIONS})
-    try:
-        yield shared.start()
-        shared.end()
-    finally:
-        shared.close()
+    with running(broker_kind(tmp_path_factory.mktemp("shared"), {"num.partitions": PARTITIONS})) as shared:
+        yield shared
 
 
 @pytest.fixture
 def own_broker(broker_kind, tmp_path):
     """Started for one test, which may kill it."""
-    own = broker_kind(tmp_path / "broker", {"num.partitions": PARTITIONS})
-    try:
-        yield own.start()
-        own.end()
-    finally:
-        own.close()
+    with running(broker_kind(tmp_path / "broker", {"num.partitions": PARTITIONS})) as own:
+        yield own
 
 
 @pytest.fixture(scope="session")
 def fast_broker(broker_kind, tmp_path_factory):
     """Shared by tests of groups: whoever dies is found dead soon."""
-    shared = broker_kind(tmp_path_factory.mktemp("groups"), FAST)
-    try:
-        yield shared.start()
-        shared.end()
-    finally:
-        shared.close()
+    with running(broker_kind(tmp_path_factory.mktemp("groups"), FAST)) as shared:
+        yield shared
 
 
 @pytest.fixture
 def own_fast_broker(broker_kind, tmp_path):
-    own = broker_kind(tmp_path / "broker", FAST)
-    try:
-        yield own.start()
-        own.end()
-    finally:
-        own.close()
+    with running(broker_kind(tmp_path / "broker", FAST)) as own:
+        yield own
 
 
 @pytest.fixture(scope="session")

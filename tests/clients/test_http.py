@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from conftest import PARTITIONS
+from conftest import PARTITIONS, running
 from harness.client import DEADLINE_SECONDS
 from harness.confluent import Confluent
 from harness.http import OF_COMPACTED_PARTITIONS, Http
@@ -19,6 +19,13 @@ from harness.wire import RawConnection
 pytestmark = pytest.mark.millrace
 
 README = SOURCE / "plugins" / "transport" / "http" / "README.md"
+
+
+@pytest.fixture(scope="module")
+def broker(broker_kind, tmp_path_factory):
+    """Not that of all: which metrics there are, and of each partition or each topic, goes by the topics it has."""
+    with running(broker_kind(tmp_path_factory.mktemp("http"), {"num.partitions": PARTITIONS})) as own:
+        yield own
 
 
 @pytest.fixture
