@@ -164,7 +164,7 @@ Result<std::string> make_folder(const NewPlugin& wanted, const Interrupt& interr
   const std::vector<std::pair<std::string, std::string>> renamed{
       {old_name, wanted.name}, {class_name_of(old_name), class_name_of(wanted.name)}};
 
-  const auto given = wanted.into.empty() ? wanted.name : wanted.into;
+  auto given = wanted.into.empty() ? wanted.name : wanted.into;
   const auto into = without_slash_at_end(given);
   std::error_code failed;
   if (fs::exists(fs::symlink_status(into, failed))) {
