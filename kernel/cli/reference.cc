@@ -66,7 +66,7 @@ std::string term_of(const CLI::Option& option) {
 
 std::string meaning_of(const CLI::Option& option) {
   std::vector<std::string> parts;
-  const auto help = option.get_description();
+  const auto& help = option.get_description();
   if (!help.empty()) parts.push_back(help);
   if (auto bounds = type_of(option).bounds; !bounds.empty()) parts.push_back(std::move(bounds));
   if (const auto fallback = option.get_default_str(); !fallback.empty() && takes_value(option)) {

@@ -22,7 +22,8 @@ Timestamp now() {
 std::unique_ptr<JournalSocket> connected(bool journal, const std::string& path) {
   if (!journal || path.empty()) return nullptr;
   auto socket = std::make_unique<JournalSocket>(path);
-  return socket->is_connected() ? std::move(socket) : nullptr;
+  if (!socket->is_connected()) return nullptr;
+  return socket;
 }
 
 }  // namespace

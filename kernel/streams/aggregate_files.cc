@@ -46,7 +46,7 @@ class AggregateRegistrar final : public Registrar {
 struct RunningPlugin {
   RunningPlugin(const PluginLibrary& library, std::string instance, Options options,
                 std::shared_ptr<const HostSettings> settings, HostServices services)
-      : host(std::move(instance), std::move(options), std::move(settings), services,
+      : host(std::move(instance), std::move(options), std::move(settings), std::move(services),
              library.descriptor->id),
         plugin(nullptr, library.descriptor->destroy) {}
 
@@ -118,7 +118,7 @@ Result<> check_declaration(const Wanted& wanted, const AggregateDeclaration& fou
 /// [a worker]
 Result<AggregateVersion> start_plugin(const Wanted& wanted, const PluginLibrary& library,
                                       std::shared_ptr<const HostSettings> settings,
-                                      HostServices services) {
+                                      const HostServices& services) {
   MR_CHECK(check_plugin(wanted, library));
   MR_TRY(auto options, options_of(wanted, library));
   auto made = std::make_shared<RunningPlugin>(library, wanted.before.request.instance,
@@ -146,7 +146,7 @@ Result<AggregateVersion> start_plugin(const Wanted& wanted, const PluginLibrary&
 
 Result<AggregateVersion> load_file(FileSystem& files, const std::string& data, const Wanted& wanted,
                                    std::shared_ptr<const HostSettings> settings,
-                                   HostServices services) {
+                                   const HostServices& services) {
   MR_TRY(const auto copy, load_private_copy(files, wanted.file, data, services.trial));
   auto started = start_plugin(wanted, copy.library, std::move(settings), services);
   if (started) return started;
@@ -158,7 +158,7 @@ Result<AggregateVersion> load_file(FileSystem& files, const std::string& data, c
 
 AggregateFiles::AggregateFiles(HostServices services, std::shared_ptr<const HostSettings> settings,
                                std::vector<PlannedPlugin> running, std::string data)
-    : services_(services),
+    : services_(std::move(services)),
       settings_(std::move(settings)),
       running_(std::move(running)),
       data_(std::move(data)) {}
