@@ -44,7 +44,7 @@ struct OperatorPlugin::Parts {
       : library(std::move(step.library)),
         place(std::move(step.place)),
         places(std::move(step.places)),
-        host(instance, std::move(step.options), std::move(settings), services,
+        host(instance, std::move(step.options), std::move(settings), std::move(services),
              concat("stream.", instance)),
         plugin(nullptr, library.descriptor->destroy) {}
 
@@ -72,7 +72,8 @@ const PluginLibrary& OperatorPlugin::library() const noexcept { return parts_->l
 Result<std::shared_ptr<OperatorPlugin>> OperatorPlugin::start(
     PlannedStream::Step step, const std::string& instance,
     std::shared_ptr<const HostSettings> settings, HostServices services) {
-  auto parts = std::make_unique<Parts>(std::move(step), instance, std::move(settings), services);
+  auto parts =
+      std::make_unique<Parts>(std::move(step), instance, std::move(settings), std::move(services));
   auto& plugin = parts->plugin;
   plugin.reset(parts->library.descriptor->create());
   if (!plugin) {

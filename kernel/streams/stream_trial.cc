@@ -22,7 +22,7 @@ struct Trial {
 Trial try_step(const StreamSpec& stream, PlannedStream::Step step, const std::string& instance,
                std::shared_ptr<const HostSettings> settings, HostServices services) {
   const auto plugin =
-      OperatorPlugin::start(std::move(step), instance, std::move(settings), services);
+      OperatorPlugin::start(std::move(step), instance, std::move(settings), std::move(services));
   if (!plugin) return {plugin.error()};
   const auto made = (*plugin)->make();
   if (!made) return {made.error()};
