@@ -112,7 +112,8 @@ bool FetchGroup::note(Item& item, const PartitionFetched& fetched) const {
 
 Task<std::vector<FetchGroup::Found>> FetchGroup::read(Changes changes, ReadContext context,
                                                       std::shared_ptr<FetchWaiter> waiter) {
-  MR_CO_TRY(const auto turn, co_await one_reader_.lock());
+  while (reading_) MR_CO_CHECK(co_await read_.wait());
+  const ReadTurn turn(*this);
   apply(std::move(changes));
   context.known_epoch = known_epoch(context.replica);
   waiter_ = std::move(waiter);

@@ -77,6 +77,21 @@ class FetchGroup {
     FetchGroup& group_;
   };
 
+  // One reads at a time; those who come meanwhile wait.
+  class ReadTurn {
+   public:
+    explicit ReadTurn(FetchGroup& group) : group_(group) { group_.reading_ = true; }
+    ~ReadTurn() {
+      group_.reading_ = false;
+      group_.read_.notify_all();
+    }
+    ReadTurn(const ReadTurn&) = delete;
+    ReadTurn& operator=(const ReadTurn&) = delete;
+
+   private:
+    FetchGroup& group_;
+  };
+
   void apply(Changes changes);
   void make_due(Item& item);
   void wake_waiter();
@@ -92,7 +107,8 @@ class FetchGroup {
   Isolation isolation_ = Isolation::read_uncommitted;
   std::shared_ptr<FetchWaiter> waiter_;
   TimerId wake_up_ = TimerId::none;
-  Mutex one_reader_;
+  bool reading_ = false;
+  Event read_;  // nobody reads any more
 };
 
 }  // namespace millrace::kernel

@@ -118,27 +118,34 @@ void FetchSession::answer_homeless(std::vector<Found>& found) const {
 Task<std::vector<Found>> FetchSession::read(ReadContext context,
                                             std::shared_ptr<FetchWaiter> wake) {
   place_homeless();
-  std::vector<Task<std::vector<Found>>> tasks;
-  const auto groups = groups_.size();
-  const auto first = first_group_++ % groups;  // so that no shard is served first for ever
-  for (std::size_t step = 0; step < groups; ++step) {
-    const auto at = (first + step) % groups;
-    auto& owner = *partitions_.shards()[at];
-    auto& group = groups_[at];
-    auto changes = std::exchange(changes_[at], {});
-    if (!group && changes.wanted.empty()) continue;
-    if (!group) group = std::make_shared<FetchGroup>(owner);
-    auto make = [group, changes = std::move(changes), context, wake]() mutable {
-      return read_group(std::move(group), std::move(changes), context, std::move(wake));
-    };
-    tasks.push_back(run_on(owner.shard(), std::move(make)));
-  }
   std::vector<Found> found;
   answer_homeless(found);
-  if (tasks.size() == 1) {
-    MR_CO_TRY(auto some, co_await std::move(tasks.front()));
+  const auto groups = groups_.size();
+  const auto first = first_group_++ % groups;  // so that no shard is served first for ever
+  std::vector<std::size_t> asked;
+  for (std::size_t step = 0; step < groups; ++step) {
+    const auto at = (first + step) % groups;
+    if (!groups_[at] && changes_[at].wanted.empty()) continue;
+    if (!groups_[at]) groups_[at] = std::make_shared<FetchGroup>(*partitions_.shards()[at]);
+    asked.push_back(at);
+  }
+  // Its waiter may be replaced, and the session end, while it reads.
+  if (asked.size() == 1 && partitions_.shards()[asked.front()].get() == &home_) {
+    const auto group = groups_[asked.front()];
+    auto changes = std::exchange(changes_[asked.front()], {});
+    auto reading = group->read(std::move(changes), context, std::move(wake));
+    MR_CO_TRY(auto some, co_await std::move(reading));
+    if (found.empty()) co_return std::move(some);
     std::ranges::move(some, std::back_inserter(found));
     co_return std::move(found);
+  }
+  std::vector<Task<std::vector<Found>>> tasks;
+  for (const auto at : asked) {
+    auto changes = std::exchange(changes_[at], {});
+    auto make = [group = groups_[at], changes = std::move(changes), context, wake]() mutable {
+      return read_group(std::move(group), std::move(changes), context, std::move(wake));
+    };
+    tasks.push_back(run_on(partitions_.shards()[at]->shard(), std::move(make)));
   }
   std::vector<Pending<std::vector<Found>>> reading;  // side by side
   CancelScope* scope = co_await this_scope();

@@ -18,20 +18,23 @@ class FetchWaiter : public std::enable_shared_from_this<FetchWaiter> {
   /// [any shard]
   void notify() {
     if (notified_.exchange(true, std::memory_order_acq_rel)) return;
-    home_.post([self = shared_from_this()] { self->woken_.notify_all(); });
+    if (home_.is_current()) return woken_.resolve();
+    home_.post([self = shared_from_this()] { self->woken_.resolve(); });
   }
   bool notified() const noexcept { return notified_.load(std::memory_order_acquire); }
 
-  /// Completes after notify(), also if that was before.  [home shard]
+  /// Completes after notify(), also if that was before. For one who waits.  [home shard]
   Task<> wait() {
-    if (!notified()) MR_CO_CHECK(co_await woken_.wait());
-    co_return {};
+    if (notified()) co_return {};
+    auto [resolver, pending] = make_pending<>();
+    woken_ = std::move(resolver);
+    co_return co_await pending;
   }
 
  private:
   Shard& home_;
   std::atomic<bool> notified_{false};
-  Event woken_;
+  Resolver<> woken_;
 };
 
 }  // namespace millrace::kernel

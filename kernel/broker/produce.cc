@@ -16,6 +16,7 @@ namespace {
 
 // One partition's part of a request, and where its answer goes.
 struct Part {
+  ShardState* owner = nullptr;
   std::size_t topic_at = 0;
   std::size_t partition_at = 0;
   std::string topic;
@@ -25,6 +26,14 @@ struct Answered {
   std::size_t topic_at = 0;
   std::size_t partition_at = 0;
   PartitionProduced produced;
+};
+// One that its partition has begun.
+struct Running {
+  std::size_t topic_at = 0;
+  std::size_t partition_at = 0;
+  std::int32_t number = -1;
+  std::shared_ptr<Partition> partition;  // kept while its append is under way
+  Producing call;
 };
 
 // Lives on the connection's shard until the last group has answered.
@@ -65,30 +74,31 @@ Task<> let_others_run(Shard& shard) {
   co_return co_await pending;
 }
 
-// One shard's part of a request.  [the shard that owns the partitions]
-Task<> produce_group(ShardState& owner, Shard& home, std::shared_ptr<ProduceCall> call,
-                     std::vector<Part> parts, ProduceContext context) {
-  struct Running {
-    std::int32_t number;
-    std::shared_ptr<Partition> partition;  // kept while its append is under way
-    Producing call;
-  };
-  std::vector<Running> running;
-  running.reserve(parts.size());
-  auto began_at = owner.shard().now();
-  for (auto& part : parts) {
-    if (owner.shard().now() - began_at >= turn_max) {
-      // It cannot fail but at the end of the shard, where what follows is refused.
-      static_cast<void>(co_await let_others_run(owner.shard()));
-      began_at = owner.shard().now();
-    }
-    const auto number = part.records.partition;
-    auto partition = owner.find(part.topic, number);
-    auto appended = partition ? partition->produce(part.records, context)
-                              : refuse(number, ErrorCode::not_leader_or_follower);
-    running.push_back({number, std::move(partition), std::move(appended)});
-  }
+// The partition lets go of the records, or keeps what it needs of them.  [the shard that owns it]
+Running begin(ShardState& owner, Part& part, const ProduceContext& context) {
+  const auto number = part.records.partition;
+  auto partition = owner.find(part.topic, number);
+  auto call = partition ? partition->produce(part.records, context)
+                        : refuse(number, ErrorCode::not_leader_or_follower);
+  part.records.records.reset();
+  return {part.topic_at, part.partition_at, number, std::move(partition), std::move(call)};
+}
 
+bool is_answered(const Producing& call) {
+  return call.dispatched.is_ready() && !call.released && call.done.is_ready();
+}
+
+PartitionProduced outcome_of(std::int32_t number, Result<PartitionProduced> produced) {
+  if (produced) return *std::move(produced);
+  return {.partition = number,
+          .error = error_code_of(produced.error()),
+          .message = produced.error().detail};
+}
+
+// What one shard has begun of a request, until it is answered.  [the shard that owns the
+// partitions]
+Task<> finish_group(ShardState& owner, Shard& home, std::shared_ptr<ProduceCall> call,
+                    std::vector<Running> running) {
   for (auto& one : running) {
     // A failure shows again, with its reason, when `done` is awaited.
     static_cast<void>(co_await one.call.dispatched);
@@ -99,7 +109,6 @@ Task<> produce_group(ShardState& owner, Shard& home, std::shared_ptr<ProduceCall
     if (released) call->group_released();
     call->group_dispatched();
   });
-  for (auto& part : parts) part.records.records.reset();
   if (!released) {
     for (auto& one : running) {
       if (one.call.released) static_cast<void>(co_await *one.call.released);
@@ -109,18 +118,32 @@ Task<> produce_group(ShardState& owner, Shard& home, std::shared_ptr<ProduceCall
 
   std::vector<Answered> answered;
   answered.reserve(running.size());
-  for (std::size_t at = 0; at < running.size(); ++at) {
-    auto produced = co_await running[at].call.done;
-    if (!produced) {
-      produced = PartitionProduced{.partition = running[at].number,
-                                   .error = error_code_of(produced.error()),
-                                   .message = produced.error().detail};
-    }
-    answered.push_back({parts[at].topic_at, parts[at].partition_at, *std::move(produced)});
+  for (auto& one : running) {
+    auto produced = co_await one.call.done;
+    answered.push_back(
+        {one.topic_at, one.partition_at, outcome_of(one.number, std::move(produced))});
   }
   tell(owner.shard(), home,
        [call, answered = std::move(answered)]() mutable { call->group_done(std::move(answered)); });
   co_return {};
+}
+
+// One shard's part of a request.  [the shard that owns the partitions]
+Task<> produce_group(ShardState& owner, Shard& home, std::shared_ptr<ProduceCall> call,
+                     std::vector<Part> parts, ProduceContext context) {
+  std::vector<Running> running;
+  running.reserve(parts.size());
+  auto began_at = owner.shard().now();
+  for (auto& part : parts) {
+    if (owner.shard().now() - began_at >= turn_max) {
+      // It cannot fail but at the end of the shard, where what follows is refused.
+      static_cast<void>(co_await let_others_run(owner.shard()));
+      began_at = owner.shard().now();
+    }
+    running.push_back(begin(owner, part, context));
+  }
+  auto finishing = finish_group(owner, home, std::move(call), std::move(running));
+  co_return co_await std::move(finishing);
 }
 
 }  // namespace
@@ -143,13 +166,13 @@ std::optional<PartitionProduced> refuse_internal(const TopicState& topic, const 
 
 Call<ProduceAnswer> KernelBroker::produce(Session& session, ProduceRequest request) {
   auto& local = kernel_session(session).shard();
-  auto call = std::make_shared<ProduceCall>();
-  std::vector<std::vector<Part>> groups(partitions_.shards().size());
+  ProduceAnswer answer;
+  std::vector<Part> parts;
 
   for (auto& topic : request.topics) {
-    const auto topic_at = call->answer.topics.size();
+    const auto topic_at = answer.topics.size();
     const auto* known = local.cluster() ? local.cluster()->find(topic.topic) : nullptr;
-    auto& answered = call->answer.topics.emplace_back();
+    auto& answered = answer.topics.emplace_back();
     answered.partitions.resize(topic.partitions.size());
     for (std::size_t at = 0; at < topic.partitions.size(); ++at) {
       auto& records = topic.partitions[at];
@@ -167,34 +190,52 @@ Call<ProduceAnswer> KernelBroker::produce(Session& session, ProduceRequest reque
         continue;
       }
       auto& owner = partitions_.owner_of(known->name, number);
-      groups[owner.shard().index()].push_back({topic_at, at, known->name, std::move(records)});
+      parts.push_back({&owner, topic_at, at, known->name, std::move(records)});
     }
     answered.topic = std::move(topic.topic);
   }
 
-  for (const auto& group : groups) {
-    if (!group.empty()) ++call->groups_undispatched;
+  const ProduceContext context{request.acks, request.timeout, request.features};
+  std::vector<Running> begun;
+  if (parts.size() == 1 && parts.front().owner == &local) {
+    // A small request: most often there is nothing to split, to pass on, or to wait for.
+    begun.push_back(begin(local, parts.front(), context));
+    if (auto& one = begun.front(); is_answered(one.call)) {
+      answer.topics[one.topic_at].partitions[one.partition_at] =
+          outcome_of(one.number, one.call.done.await_resume());
+      parts.clear();
+    }
   }
-  call->groups_unreleased = call->groups_undone = call->groups_undispatched;
-  if (call->groups_undone == 0) {
-    return {Pending<>::ready({}), Pending<ProduceAnswer>::ready(std::move(call->answer))};
+  if (parts.empty()) {
+    return {Pending<>::ready({}), Pending<ProduceAnswer>::ready(std::move(answer))};
   }
+
+  auto call = std::make_shared<ProduceCall>();
+  call->answer = std::move(answer);
+  call->memory = std::move(request.memory);
   auto [dispatched, when_dispatched] = make_pending<>();
   auto [done, when_done] = make_pending<ProduceAnswer>();
   call->dispatched = std::move(dispatched);
   call->done = std::move(done);
-  call->memory = std::move(request.memory);
-
-  const ProduceContext context{request.acks, request.timeout, request.features};
   Shard& home = local.shard();
-  for (std::size_t at = 0; at < groups.size(); ++at) {
-    if (groups[at].empty()) continue;
-    auto& owner = *partitions_.shards()[at];
-    tell(home, owner.shard(),
-         [&owner, &home, call, context, parts = std::move(groups[at])]() mutable {
-           spawn(owner.shard(), produce_group(owner, home, call, std::move(parts), context),
-                 "produce");
-         });
+  if (!begun.empty()) {
+    call->groups_undispatched = call->groups_unreleased = call->groups_undone = 1;
+    spawn(home, finish_group(local, home, call, std::move(begun)), "produce");
+    return {std::move(when_dispatched), std::move(when_done)};
+  }
+
+  std::vector<std::vector<Part>> groups(partitions_.shards().size());
+  for (auto& part : parts) groups[part.owner->shard().index()].push_back(std::move(part));
+  for (const auto& group : groups) {
+    if (!group.empty()) ++call->groups_undispatched;
+  }
+  call->groups_unreleased = call->groups_undone = call->groups_undispatched;
+  for (auto& group : groups) {
+    if (group.empty()) continue;
+    auto& owner = *group.front().owner;
+    tell(home, owner.shard(), [&owner, &home, call, context, parts = std::move(group)]() mutable {
+      spawn(owner.shard(), produce_group(owner, home, call, std::move(parts), context), "produce");
+    });
   }
   return {std::move(when_dispatched), std::move(when_done)};
 }
