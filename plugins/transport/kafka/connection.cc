@@ -106,8 +106,13 @@ Task<> Connection::read_requests() {
 
     RequestMemory::Lease memory;
     if (asked.frame_bytes > free_request_bytes || api->info->key == kafka::ApiKey::produce) {
-      auto acquiring = load_.requests.acquire(asked.frame_bytes);
-      MR_CO_TRY(memory, co_await std::move(acquiring));
+      if (load_.requests.is_large(asked.frame_bytes)) {
+        auto acquiring = load_.requests.acquire(asked.frame_bytes);
+        MR_CO_TRY(memory, co_await std::move(acquiring));
+      } else {
+        auto acquiring = load_.requests.acquire_small(asked.frame_bytes);
+        MR_CO_TRY(memory.frame, co_await std::move(acquiring));
+      }
     }
     MR_CO_TRY(auto frame, reader_.next());
     if (!frame && memory.frame.bytes() > 0) {
@@ -169,8 +174,11 @@ Task<std::size_t> Connection::receive_more() {
 Task<std::size_t> Connection::receive_first() {
   if (!load_.crowded) {
     if (block_used_bytes_ > block_used_bytes_max) drop_block();
-    auto receiving = receive_more().within(*undisturbed_);
+    // As receive_more(), of which each request would cost one coroutine more.
+    auto receiving = stream_->receive(reader_.space()).within(*undisturbed_);
     auto received = co_await std::move(receiving);
+    if (received) reader_.filled(*received);
+    if (received) block_used_bytes_ += *received;
     if (!undisturbed_->cancelled()) co_return std::move(received);
     undisturbed_.emplace(&scope_);
     if (received || received.error().code != Errc::cancelled) co_return std::move(received);

@@ -22,7 +22,6 @@ void LeaderHints::want(const TopicName& topic) {
 }
 
 Task<> LeaderHints::find(Request& request) {
-  if (wanted_.empty()) co_return {};
   MetadataRequest ask_leaders{.topics = wanted_};
   for (auto& topic : *ask_leaders.topics) {
     if (!topic.id.is_none()) topic.name.clear();

@@ -23,6 +23,7 @@ class LeaderHints {
 
   /// A topic as the request has named it.
   void want(const TopicName& topic);
+  bool wanted() const noexcept { return !wanted_.empty(); }
   /// Asks the broker. Rarely needed, so worth a call of its own.
   Task<> find(Request& request);
 

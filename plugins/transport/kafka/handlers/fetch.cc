@@ -132,7 +132,7 @@ Task<Payload> handle_fetch(Request& request) {
                              : wait_for(std::move(call.done));
   MR_CO_TRY(auto answer, co_await std::move(waiting));
   auto hints = of_follower ? LeaderHints() : wanted_hints(answer, request.head.version);
-  MR_CO_CHECK(co_await hints.find(request));
+  if (hints.wanted()) MR_CO_CHECK(co_await hints.find(request));
   co_return write_answer(request, std::move(answer), hints);
 }
 

@@ -114,7 +114,7 @@ Task<Payload> handle_produce(Request& request) {
   if (auto bomb = find_bomb(answer)) request.end_for_bomb(*std::move(bomb));
   if (!answered) co_return answer_without_acks(answer);
   auto hints = wanted_hints(answer, request.head.version);
-  MR_CO_CHECK(co_await hints.find(request));
+  if (hints.wanted()) MR_CO_CHECK(co_await hints.find(request));
   co_return write_answer(request, answer, hints);
 }
 
