@@ -12,9 +12,7 @@ void RecentBatches::add(Offset from, std::span<const BatchParts> batches) {
     if (!take(from, parts)) return clear();
     from = parts.last_offset + 1;
   }
-  std::size_t oldest = 0;
-  for (auto bytes = bytes_; bytes > bytes_max; ++oldest) bytes -= batches_[oldest].bytes.size();
-  drop_oldest(oldest);
+  if (bytes_ > bytes_max) drop_oldest();
   while (memory_.bytes_ > memory_.bytes_max_) memory_.longest_ago_first_.front()->clear();
 }
 
@@ -58,10 +56,13 @@ void RecentBatches::clear() noexcept {
   batches_ = {};
 }
 
-// Of those that were just added one stays.
-void RecentBatches::drop_oldest(std::size_t count) noexcept {
-  for (std::size_t at = 0; at < count; ++at) bytes_ -= batches_[at].bytes.size();
-  for (std::size_t at = 0; at < count; ++at) memory_.bytes_ -= batches_[at].bytes.size();
+// Half of them at once: what is left moves to the front. Of those that were just added one stays.
+void RecentBatches::drop_oldest() noexcept {
+  std::size_t count = 0;
+  std::size_t dropped = 0;
+  while (bytes_ - dropped > bytes_max / 2) dropped += batches_[count++].bytes.size();
+  bytes_ -= dropped;
+  memory_.bytes_ -= dropped;
   batches_.erase(batches_.begin(), batches_.begin() + static_cast<std::ptrdiff_t>(count));
 }
 

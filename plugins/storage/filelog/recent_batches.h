@@ -69,7 +69,7 @@ class RecentBatches {
   };
 
   bool take(Offset from, const BatchParts& parts);
-  void drop_oldest(std::size_t count) noexcept;
+  void drop_oldest() noexcept;
 
   RecentMemory& memory_;
   std::vector<Batch> batches_;  // one behind the other, without anything in between
