@@ -183,8 +183,13 @@ void Checker::check_tables() {
 }
 
 BrokerSettings Checker::broker() {
-  const Options options(read(top(tables::broker), tables::broker, broker_options(), {}, {}));
+  const auto& table = top(tables::broker);
+  const Options options(read(table, tables::broker, broker_options(), {}, {}));
   if (!errors_.empty()) return {};
+  if (options.text("data").empty()) {
+    fail(table.find("data")->value.place, "broker.data: expected a folder, found text \"\"");
+    return {};
+  }
   return {.id = static_cast<std::int32_t>(options.integer("id")),
           .data = options.text("data"),
           .rack = options.text("rack"),

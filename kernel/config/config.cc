@@ -36,31 +36,54 @@ bool names_no_transport(const ConfigTable& root) {
   return transports != nullptr && transports->entries().empty();
 }
 
+std::unexpected<ConfigError> wrong_file(const std::string& path, std::string what) {
+  return std::unexpected(ConfigError{{.source = path}, std::move(what)});
+}
+
 std::expected<ConfigTable, ConfigError> read_config_file(const std::string& path) {
   std::error_code none;
-  if (fs::is_directory(path, none)) {
-    return std::unexpected(ConfigError{{.source = path}, "this is a folder, expected a file"});
-  }
+  if (fs::is_directory(path, none)) return wrong_file(path, "this is a folder, expected a file");
+  const auto cannot_read = [&path] {
+    return wrong_file(path, std::string("cannot read this file: ") + std::strerror(errno));
+  };
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return std::unexpected(ConfigError{
-        {.source = path}, std::string("cannot read this file: ") + std::strerror(errno)});
+  if (!file) return cannot_read();
+  std::string text;
+  for (char piece[4096]; file.read(piece, sizeof(piece)) || file.gcount() > 0;) {
+    text.append(piece, static_cast<std::size_t>(file.gcount()));
   }
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  // Half of it would be another configuration.
+  if (file.bad()) return cannot_read();
   return read_toml(text, path);
 }
 
-/// conf.d/*.toml beside the main file, by name.
-std::vector<std::string> conf_d(const std::string& main_file) {
+/// conf.d/*.toml beside the main file, by name. As of a shell's pattern, none that begins with a
+/// dot: those are an editor's, for as long as it has the file open.
+std::expected<std::vector<std::string>, ConfigError> conf_d(const std::string& main_file) {
   std::vector<std::string> paths;
-  std::error_code none;
   const auto folder = fs::path(main_file).parent_path() / "conf.d";
-  for (const auto& entry : fs::directory_iterator(folder, none)) {
-    if (entry.path().extension() == ".toml") paths.push_back(entry.path().string());
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const auto& path = entry->path();
+    const bool hidden = path.filename().string().starts_with('.');
+    if (path.extension() == ".toml" && !hidden) paths.push_back(path.string());
+  }
+  // Who may not look into it must not start without what stands there.
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return wrong_file(folder.string(), "cannot look into this folder: " + error.message());
   }
   std::ranges::sort(paths);
   return paths;
+}
+
+/// What would keep its reader waiting, such as a pipe, is none of conf.d.
+std::expected<ConfigTable, ConfigError> read_of_conf_d(const std::string& path) {
+  std::error_code none;
+  const auto status = fs::status(path, none);
+  if (fs::is_other(status)) return wrong_file(path, "this is no regular file");
+  return read_config_file(path);
 }
 
 /// The text or list under `key` of `table`, its default when it is not set; none when what is
@@ -172,7 +195,11 @@ std::expected<Config, ConfigErrors> Config::load(const ConfigSource& source) {
     add(with_default_transports());
   } else {
     add(read_config_file(source.path));
-    for (const auto& path : conf_d(source.path)) add(read_config_file(path));
+    if (auto paths = conf_d(source.path)) {
+      for (const auto& path : *paths) add(read_of_conf_d(path));
+    } else {
+      errors.push_back(std::move(paths).error());
+    }
   }
   for (const auto& set : source.sets) add(read_set(set));
   if (!errors.empty()) return std::unexpected(std::move(errors));

@@ -9,6 +9,9 @@ namespace millrace::kernel {
 
 namespace {
 
+// stream.NAME.steps[0].OPTION has four.
+constexpr std::size_t key_names_max = 16;
+
 ConfigPlace place_of(const toml::source_region& region, const std::string& name) {
   return {name, region.begin.line, region.begin.column};
 }
@@ -64,9 +67,50 @@ std::size_t find_equals(std::string_view text) {
   return std::string_view::npos;
 }
 
+/// Behind the string that begins at `at`, which is not ended where its line or the text is.
+std::size_t end_of_string(std::string_view text, std::size_t at) {
+  const std::string_view mark = text.substr(at, 1);
+  const auto triple = text.substr(at, 3);
+  const bool lines = triple == R"(""")" || triple == "'''";
+  const auto end = lines ? triple : mark;
+  for (at += end.size(); at < text.size(); ++at) {
+    if (text.substr(at, end.size()) == end) return at + end.size();
+    if (text[at] == '\n' && !lines) return at;
+    if (text[at] == '\\' && mark == "\"") ++at;
+  }
+  return text.size();
+}
+
+/// Where a key has more names than any table is deep: the parser, and all who follow what it has
+/// made, would go as deep as they are told, until the stack ends.
+std::optional<std::size_t> find_deep_key(std::string_view text) {
+  std::size_t dots = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '"' || c == '\'') {
+      at = end_of_string(text, at);
+      continue;
+    }
+    if (c == '#') {
+      at = std::min(text.find('\n', at), text.size());
+      continue;
+    }
+    if (c == '.' && ++dots >= key_names_max) return at;
+    if (std::string_view("\n=,[]{}").contains(c)) dots = 0;
+    ++at;
+  }
+  return std::nullopt;
+}
+
+std::string too_deep() {
+  return "this key has more than " + std::to_string(key_names_max) +
+         " names; no table is that deep";
+}
+
 /// The names of a dotted key, outermost first; or what is wrong with it.
 std::expected<std::vector<std::string>, std::string> read_key(std::string_view text) {
   if (text.find('\n') != std::string_view::npos) return std::unexpected("the key has a line break");
+  if (find_deep_key(text)) return std::unexpected(too_deep());
   const auto document = toml::parse(std::string(text) + " = 0");
   if (!document) return std::unexpected(std::string(document.error().description()));
   std::vector<std::string> names;
@@ -79,8 +123,9 @@ std::expected<std::vector<std::string>, std::string> read_key(std::string_view t
 }
 
 ConfigValue read_value(const std::string& text, const ConfigPlace& place) {
-  const auto document = toml::parse("value = " + text);
   ConfigValue result{place, text};
+  if (find_deep_key(text)) return result;
+  const auto document = toml::parse("value = " + text);
   if (document && document.table().size() == 1) {
     result = value_of(*document.table().get("value"), place.source);
     result.place = place;
@@ -125,6 +170,14 @@ OptionPlaces places_in(const ConfigTable& table) {
 }
 
 std::expected<ConfigTable, ConfigError> read_toml(std::string_view text, const std::string& name) {
+  if (const auto deep = find_deep_key(text)) {
+    const auto before = text.substr(0, *deep);
+    const auto line_at = before.rfind('\n') + 1;  // npos + 1 is 0
+    const auto line = std::ranges::count(before, '\n') + 1;
+    return std::unexpected(ConfigError{
+        {name, static_cast<std::uint32_t>(line), static_cast<std::uint32_t>(*deep - line_at + 1)},
+        too_deep()});
+  }
   const auto document = toml::parse(text, name);
   if (!document) {
     const auto& error = document.error();

@@ -102,6 +102,14 @@ std::optional<OptionValue> typed(const MillraceOption& option, const ConfigEntry
   return std::nullopt;
 }
 
+// Whatever takes it for a name would read its front alone.
+bool has_nul(const OptionValue& value) {
+  const auto in = [](const std::string& text) { return contains(text, '\0'); };
+  if (const auto* text = std::get_if<std::string>(&value)) return in(*text);
+  const auto* texts = std::get_if<std::vector<std::string>>(&value);
+  return texts != nullptr && std::ranges::any_of(*texts, in);
+}
+
 bool in_bounds(const MillraceOption& option, const OptionValue& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) {
     return !bounded(option) || (*integer >= option.minimum && *integer <= option.maximum);
@@ -167,6 +175,9 @@ std::string allowed(const MillraceOption& option) {
 std::expected<OptionValue, std::string> value_of(const MillraceOption& option,
                                                  const ConfigEntry& entry) {
   auto value = typed(option, entry);
+  if (value && has_nul(*value)) {
+    return std::unexpected("expected " + allowed(option) + ", found a NUL in it");
+  }
   if (value && in_bounds(option, *value)) return *std::move(value);
   auto message = "expected " + allowed(option) + ", found " + found(option, entry.value);
   if (const auto* text = std::get_if<std::string>(&entry.value.value)) {

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "kernel/cli/usage.h"
+
 namespace millrace::kernel {
 
 std::unique_ptr<CLI::App> make_daemon(Arguments& arguments, const std::string& version) {
@@ -10,7 +12,8 @@ std::unique_ptr<CLI::App> make_daemon(Arguments& arguments, const std::string& v
   auto& app = *daemon;
   app.add_option("--config", arguments.config.path,
                  "the TOML file; conf.d/*.toml beside it is read too")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(cli::not_empty);
   app.add_option("--set", arguments.config.sets,
                  "set one key, after all files: --set broker.data=/tmp/x "
                  "--set 'defaults.\"num.partitions\"=3'")

@@ -187,6 +187,11 @@ Task<> reload_engine(Engine& engine, Plan wanted, ReloadOutcome& outcome) {
 // A signal that comes meanwhile is left in `next`.
 std::string reload(const Running& running, int& next) {
   const auto& log = running.log;
+  // A pipe gave what it had to the start; who read it again would wait for ever.
+  std::error_code none;
+  if (std::filesystem::is_other(running.source.path, none)) {
+    return refused(log, {concat(running.source.path, ": a reload needs a regular file")});
+  }
   ReloadFiles files(running.environment.files(), running.data, trial_by_this_program());
   auto plan = read_plan(running.source, [&files](const std::string& path, std::string_view kind) {
     return files.load(path, kind);

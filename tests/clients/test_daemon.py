@@ -50,7 +50,7 @@ def test_help_and_version():
         assert word in shown.stdout
 
 
-@pytest.mark.parametrize("words", [["--nonsense"], ["extra"], ["--config"]])
+@pytest.mark.parametrize("words", [["--nonsense"], ["extra"], ["--config"], ["--config", ""]])
 def test_wrong_usage(words):
     assert daemon(*words).returncode == USAGE
 
@@ -320,6 +320,33 @@ def begin(broker: Millrace) -> None:
         )
 
 
+def test_a_pipe_is_read_once_and_a_reload_of_it_waits_for_nobody(tmp_path):
+    """As `--config <(generate)` of a shell gives it; in conf.d it would hold up a start."""
+    folder = tmp_path / "broker"
+    (folder / "conf.d").mkdir(parents=True)
+    pipe = folder / "pipe.toml"
+    os.mkfifo(pipe)
+    one = Millrace(folder)
+    command = one.command()
+    one.command = lambda: [*command, "--config", str(pipe)]
+    giving = subprocess.Popen(["sh", "-c", f"echo broker.shards = 1 > {pipe}"])
+    try:
+        one.start()
+        assert giving.wait(DAEMON_SECONDS_MAX) == 0
+        one.process.send_signal(signal.SIGHUP)
+        one.wait_for_log_line("nothing was changed", f"{pipe}: a reload needs a regular file")
+        one.end()
+    finally:
+        giving.kill()
+        giving.wait()
+        one.close()
+    os.mkfifo(folder / "conf.d" / "more.toml")
+    (folder / "millrace.toml").write_text("")
+    refused = daemon("--config", folder / "millrace.toml", "--check")
+    assert refused.returncode == BAD_CONFIG
+    assert refused.stderr == f"{folder}/conf.d/more.toml: this is no regular file\n"
+
+
 def test_sighup_before_the_broker_has_started_is_taken_up_when_it_has(tmp_path):
     """It ended the daemon. What holds the start up here is a configuration that nobody has written
     yet."""
@@ -335,10 +362,11 @@ def test_sighup_before_the_broker_has_started_is_taken_up_when_it_has(tmp_path):
     begin(one)
     try:
         with config.open("w") as read_by_broker:  # returns once it is
+            config.unlink()
+            config.write_text('[log]\nlevel = "debug"\n')
             one.process.send_signal(signal.SIGHUP)
             read_by_broker.write("")
         one.wait_for_log_line("ready")
-        config.write_text('[log]\nlevel = "debug"\n')
         one.wait_for_log_line("log levels are as configured now")
         assert one.stop()[0] == 0
     finally:

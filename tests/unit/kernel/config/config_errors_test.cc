@@ -1,4 +1,6 @@
 // Every way to be wrong, with the exact place and words.
+#include <sys/stat.h>
+
 #include "config_fixture.h"
 
 namespace millrace::kernel {
@@ -77,6 +79,19 @@ TEST_F(ConfigErrorsTest, WrongType) {
               ElementsAre(testing::EndsWith("broker.data: expected a text, found a table")));
 }
 
+TEST_F(ConfigErrorsTest, NoTextHasANul) {
+  EXPECT_THAT(problems_in("[broker]\ndata = \"/a\\u0000b\"\n"),
+              ElementsAre("millrace.toml:2:8: broker.data: expected a text, found a NUL in it"));
+  EXPECT_THAT(problems_in("[plugins]\npath = [\"/a\", \"/b\\u0000\"]\n"),
+              ElementsAre("millrace.toml:2:8: plugins.path: expected a list of texts, such as "
+                          "[\"a\", \"b\"], found a NUL in it"));
+}
+
+TEST_F(ConfigErrorsTest, DataIsSomewhere) {
+  EXPECT_THAT(problems_in("[broker]\ndata = \"\"\n"),
+              ElementsAre("millrace.toml:2:8: broker.data: expected a folder, found text \"\""));
+}
+
 TEST_F(ConfigErrorsTest, OutOfRange) {
   EXPECT_THAT(problems_in("[broker]\nid = -1\n"),
               ElementsAre("millrace.toml:2:6: broker.id: expected an integer from 0 to 2147483647, "
@@ -125,6 +140,43 @@ TEST_F(ConfigErrorsTest, MissingFile) {
               ElementsAre("none.toml: cannot read this file: No such file or directory"));
   EXPECT_THAT(problems({.path = folder_, .sets = {}}),
               ElementsAre(testing::EndsWith(": this is a folder, expected a file")));
+}
+
+TEST_F(ConfigErrorsTest, WhatIsNoFileOfConfD) {
+  const auto path = write("millrace.toml", "");
+  std::filesystem::create_directories(folder_ + "/conf.d/folder.toml");
+  ASSERT_EQ(::mkfifo((folder_ + "/conf.d/pipe.toml").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/nowhere", folder_ + "/conf.d/gone.toml");
+  EXPECT_THAT(problems({.path = path, .sets = {}}),
+              ElementsAre("conf.d/folder.toml: this is a folder, expected a file",
+                          "conf.d/gone.toml: cannot read this file: No such file or directory",
+                          "conf.d/pipe.toml: this is no regular file"));
+}
+
+TEST_F(ConfigErrorsTest, AConfDThatCannotBeLookedIntoIsNotTakenForNone) {
+  const auto path = write("millrace.toml", "");
+  write("conf.d", "");
+  EXPECT_THAT(problems({.path = path, .sets = {}}),
+              ElementsAre("conf.d: cannot look into this folder: Not a directory"));
+}
+
+TEST_F(ConfigErrorsTest, KeysAreNoDeeperThanTheStack) {
+  std::string deep = "a";
+  for (int more = 0; more < 100'000; ++more) deep += ".a";
+  const auto told = testing::HasSubstr("this key has more than 16 names; no table is that deep");
+  EXPECT_THAT(problems_in("\n[" + deep + "]\n"),
+              ElementsAre(testing::AllOf(StartsWith("millrace.toml:2:33: "), told)));
+  EXPECT_THAT(problems_in("[[" + deep + "]]\n"), ElementsAre(told));
+  EXPECT_THAT(problems_in(deep + " = 1\n"), ElementsAre(told));
+  EXPECT_THAT(problems_in("x = { " + deep + " = 1 }\n"), ElementsAre(told));
+  EXPECT_THAT(problems_of_set(deep + "=1"), ElementsAre(told));
+  EXPECT_THAT(problems_of_set("broker.id={" + deep + "=1}"),
+              ElementsAre(testing::HasSubstr("broker.id: expected an integer")));
+  const std::string dots(1'000, '.');
+  EXPECT_THAT(problems_in("# " + dots + "\n[broker]\nrack = \"\\\"" + dots + "\"\n"), IsEmpty());
+  EXPECT_THAT(problems_in("[broker]\nrack = \"\"\"\n\"" + dots + "\"\"\" # " + dots + "\n"),
+              IsEmpty());
+  EXPECT_THAT(problems_in("[broker]\nrack = '" + dots + "'\n"), IsEmpty());
 }
 
 TEST_F(ConfigErrorsTest, DuplicateKeyWithinAFile) {

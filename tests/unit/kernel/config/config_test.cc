@@ -173,6 +173,8 @@ TEST_F(ConfigTest, LaterSourcesWin) {
   write("conf.d/20-site.toml", "broker.rack = \"site\"\n");
   write("conf.d/10-base.toml", "[broker]\nrack = \"base\"\nshards = 3\n");
   write("conf.d/30-ignored.conf", "not toml");
+  write("conf.d/.40-hidden.toml", "not toml");
+  std::filesystem::create_symlink("who@host.1", folder_ + "/conf.d/.#20-site.toml");
   const auto settings = check({.path = path, .sets = {"broker.id=2", "broker.id=3"}});
   ASSERT_TRUE(settings) << to_error(settings.error()).detail;
   EXPECT_EQ(settings->broker.id, 3);
