@@ -104,9 +104,9 @@ Task<DeclaredTopic> DeclaredTopics::try_one(NewTopic topic) {
     }
     co_return std::move(one);
   }
-  auto creating = create_(std::move(topic));
+  auto creating = create_(topic);
   const auto created = co_await std::move(creating);
-  if (created) co_return outcome_of(*created);
+  if (created) co_return outcome_of(*created, topic);
   one.detail = to_string(created.error());
   if (is_news(one.name)) {
     parts_.log.warning("a declared topic could not be made; it is tried again",
@@ -115,13 +115,20 @@ Task<DeclaredTopic> DeclaredTopics::try_one(NewTopic topic) {
   co_return std::move(one);
 }
 
-DeclaredTopic DeclaredTopics::outcome_of(const TopicCreated& created) {
+DeclaredTopic DeclaredTopics::outcome_of(const TopicCreated& created, const NewTopic& declared) {
   DeclaredTopic one{.name = created.name, .state = State::made};
   if (created.error == ErrorCode::none) return one;
+  const auto& cluster = cluster_.state();
+  if (created.error == ErrorCode::topic_already_exists) {
+    // Somebody else was quicker. Not to be looked at later: whoever deletes it meanwhile would get
+    // it again.
+    const auto* theirs = cluster.find(std::string_view(created.name));
+    if (theirs != nullptr) return compared(*theirs, declared);
+  }
   one.state = State::waits;
   one.detail = created.message;
-  // Somebody else was quicker, and is compared with next time; or it is being deleted.
-  const bool unreadable = cluster_.state().unreadable.contains(created.name);
+  // Else one that was there before is being deleted.
+  const bool unreadable = cluster.unreadable.contains(created.name);
   if (created.error == ErrorCode::topic_already_exists && !unreadable) return one;
   const bool again = passes(created.error);
   if (!again) one.state = State::refused;

@@ -56,7 +56,7 @@ class DeclaredTopics {
   Task<> make(std::vector<NewTopic> topics, Resolver<Tried> tried);
   Task<Tried> try_all();
   Task<DeclaredTopic> try_one(NewTopic topic);
-  DeclaredTopic outcome_of(const TopicCreated& created);
+  DeclaredTopic outcome_of(const TopicCreated& created, const NewTopic& declared);
   Task<> wait_for_brokers();
   std::size_t replicas_of(const NewTopic& topic) const;
   bool can_be_made(const NewTopic& topic, const ClusterState& cluster) const;

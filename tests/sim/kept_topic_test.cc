@@ -1,4 +1,5 @@
-// A topic that a broker has in use itself is not deleted, whoever is the controller.
+// A topic that a broker has in use itself is not deleted, whoever is the controller; one that all
+// declare, and that is deleted, stays so.
 #include <optional>
 
 #include <millrace/admin.h>
@@ -29,11 +30,12 @@ class SimKeptTopicTest : public TwoBrokers {
   }
   /// What a broker answers to who deletes the topic; none where the request did not come to its
   /// end.
-  std::optional<TopicDeleted> erase(std::size_t at) {
+  std::optional<TopicDeleted> erase(std::size_t at, std::string topic = "orders") {
     auto& node = *nodes_[at];
-    auto body = [&broker = brokers_[at]->broker()]() -> Task<std::vector<TopicDeleted>> {
+    auto body = [&broker = brokers_[at]->broker(),
+                 topic = std::move(topic)]() -> Task<std::vector<TopicDeleted>> {
       const auto session = broker.open_session(ClientInfo{});
-      std::vector<TopicName> topics{{"orders", {}}};
+      std::vector<TopicName> topics{{topic, {}}};
       co_return co_await broker.admin().delete_topics(*session, std::move(topics), seconds(30));
     };
     const auto deleted = world_.run(*node.shards()[0], body, minutes(1));
@@ -73,6 +75,42 @@ TEST_F(SimKeptTopicTest, WhoIsGoneKeepsNothing) {
   const auto deleted = erase(0);
   ASSERT_TRUE(deleted);
   EXPECT_NE(deleted->error, ErrorCode::topic_deletion_disabled);
+}
+
+class SimDeclaredTopicTest : public SimKeptTopicTest {
+ protected:
+  static std::vector<NewTopic> declared() {
+    NewTopic topic;
+    topic.name = "declared";
+    topic.partitions = 1;
+    topic.replication_factor = 2;
+    return {topic};
+  }
+};
+
+TEST_F(SimDeclaredTopicTest, OneThatIsDeletedAtOnceIsNotMadeAgainByWhoWasSlower) {
+  auto& control = nodes_[0]->control();
+  auto& controller = brokers_[0]->broker();
+  control.post([&] {
+    auto making = [](kernel::KernelBroker& broker, std::vector<NewTopic> topics) -> Task<> {
+      MR_CO_CHECK(co_await broker.make_declared(std::move(topics)));
+      co_return {};
+    };
+    spawn(control, making(controller, declared()), "declares");
+  });
+  auto& other = brokers_[1]->broker();
+  const auto slower =
+      world_.run(nodes_[1]->control(), [&] { return other.make_declared(declared()); }, minutes(1));
+  ASSERT_TRUE(slower) << to_string(slower.error());
+  EXPECT_EQ(slower->at(0).state, kernel::DeclaredTopic::State::as_declared) << slower->at(0).detail;
+
+  const auto deleted = erase(0, "declared");
+  ASSERT_TRUE(deleted);
+  EXPECT_EQ(deleted->error, ErrorCode::none) << deleted->message;
+  world_.run_for(seconds(5));
+  const auto again = erase(0, "declared");
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->error, ErrorCode::unknown_topic_or_partition) << "nobody has made it again";
 }
 
 }  // namespace
