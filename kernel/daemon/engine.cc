@@ -118,6 +118,7 @@ Task<> Engine::start_steps() {
                       .defaults = plan_.defaults};
   broker_ = std::make_unique<KernelBroker>(std::move(parts), std::move(config));
   broker_->offer<Operations>(operations_);
+  broker_->offer<PluginStarts>(operations_);
   broker_open_ = true;
   doing_ = Doing::opening;
   auto opened = co_await broker_->open();
@@ -366,6 +367,12 @@ Task<> Engine::stop(Duration grace) {
 // To whoever asks, and to monitoring.
 void Engine::tell_plugins() {
   auto facts = plugins_->facts();
+  for (auto& fact : facts) {
+    const auto replaced = replaced_.find(fact.instance);
+    if (fact.kind != "operators" || replaced == replaced_.end()) continue;
+    fact.version = replaced->second.descriptor->version;
+    fact.path = replaced->second.path;
+  }
   const auto note = [this](const std::vector<PluginFact>& plugins, std::int64_t value) {
     for (const auto& plugin : plugins) {
       services_.metrics
@@ -379,7 +386,7 @@ void Engine::tell_plugins() {
   };
   note(operations_.plugins(), 0);
   note(facts, 1);
-  operations_.set_plugins(std::move(facts));
+  operations_.set_plugins(std::move(facts), services_.environment.clock().wall());
 }
 
 void Engine::log_plugins(std::string_view kind) const {

@@ -202,11 +202,13 @@ Task<> Engine::replace_aggregates(const std::vector<PlannedPlugin>& wanted,
     const auto* before = find_plugin(plugins_->planned(), plugin);
     if (before == nullptr || !has_aggregates_alone(*before, plugin)) continue;
     const auto known = replaced_.find(plugin.request.instance);
-    const auto* running = known == replaced_.end() ? before->library.descriptor : known->second;
+    const auto* running = (known == replaced_.end() ? before->library : known->second).descriptor;
     if (running == plugin.library.descriptor) continue;
     auto replacing = replace_aggregates_of(plugin, outcome);
     MR_CO_TRY(const bool all, co_await std::move(replacing));
-    if (all) replaced_[plugin.request.instance] = plugin.library.descriptor;
+    if (!all) continue;
+    replaced_.insert_or_assign(plugin.request.instance, plugin.library);
+    tell_plugins();
   }
   co_return {};
 }

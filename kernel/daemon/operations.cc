@@ -15,7 +15,27 @@ bool is_above(std::string_view above, std::string_view subsystem) {
          subsystem[above.size()] == '.';
 }
 
+bool is_same(const PluginFact& one, const PluginFact& other) {
+  return one.kind == other.kind && one.instance == other.instance && one.id == other.id &&
+         one.version == other.version && one.path == other.path;
+}
+
 }  // namespace
+
+void BrokerOperations::set_plugins(std::vector<PluginFact> plugins, Timestamp now) {
+  const std::lock_guard lock(facts_mutex_);
+  std::vector<PluginStart> starts;
+  for (const auto& plugin : plugins) {
+    const auto before = std::ranges::find_if(
+        plugins_, [&plugin](const PluginFact& other) { return is_same(plugin, other); });
+    const auto since = before == plugins_.end()
+                           ? now
+                           : starts_[static_cast<std::size_t>(before - plugins_.begin())].since;
+    starts.push_back({plugin.kind, plugin.instance, since});
+  }
+  plugins_ = std::move(plugins);
+  starts_ = std::move(starts);
+}
 
 // What writes log lines, and what the configuration has a level for.
 std::vector<std::string> BrokerOperations::subsystems() const {

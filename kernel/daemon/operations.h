@@ -1,4 +1,5 @@
-// What transports are told of this broker as a running program: <millrace/operations.h>.
+// What transports are told of this broker as a running program: <millrace/operations.h> and
+// <millrace/plugin_starts.h>.
 #pragma once
 
 #include <atomic>
@@ -8,22 +9,20 @@
 #include <vector>
 
 #include <millrace/operations.h>
+#include <millrace/plugin_starts.h>
 
 namespace millrace::kernel {
 
 class StderrLog;
 
-class BrokerOperations final : public Operations {
+class BrokerOperations final : public Operations, public PluginStarts {
  public:
   /// `log`, whose levels can be changed, outlives this; nullptr: there is none.
   BrokerOperations(std::vector<SettingFact> settings, StderrLog* log)
       : settings_(std::move(settings)), log_(log) {}
 
-  /// Those that run now.  [any thread]
-  void set_plugins(std::vector<PluginFact> plugins) {
-    const std::lock_guard lock(facts_mutex_);
-    plugins_ = std::move(plugins);
-  }
+  /// Those that run now; those that did not run so before run since `now`.  [any thread]
+  void set_plugins(std::vector<PluginFact> plugins, Timestamp now);
   void set_state(State state) noexcept { state_ = state; }
   /// As they count now.  [any thread]
   void set_settings(std::vector<SettingFact> settings) {
@@ -35,6 +34,10 @@ class BrokerOperations final : public Operations {
   std::vector<PluginFact> plugins() const override {
     const std::lock_guard lock(facts_mutex_);
     return plugins_;
+  }
+  std::vector<PluginStart> plugin_starts() const override {
+    const std::lock_guard lock(facts_mutex_);
+    return starts_;
   }
   std::vector<SettingFact> settings() const override {
     const std::lock_guard lock(facts_mutex_);
@@ -49,6 +52,7 @@ class BrokerOperations final : public Operations {
   mutable std::mutex facts_mutex_;
   std::vector<SettingFact> settings_;  // guarded by facts_mutex_
   std::vector<PluginFact> plugins_;    // likewise
+  std::vector<PluginStart> starts_;    // likewise; of each of plugins_
   StderrLog* const log_;
   std::atomic<State> state_ = State::starting;
   std::mutex levels_mutex_;  // one change at a time

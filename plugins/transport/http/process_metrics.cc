@@ -78,10 +78,6 @@ std::optional<double> start_time(std::string_view stat, std::string_view system)
 
 }  // namespace
 
-std::optional<double> process_start_time(FileSystem& files) {
-  return start_time(read_proc(files, "/proc/self/stat"), read_proc(files, "/proc/stat"));
-}
-
 std::vector<MetricFamily> process_metrics(FileSystem& files) {
   const auto stat = read_proc(files, "/proc/self/stat");
   const auto status = read_proc(files, "/proc/self/status");

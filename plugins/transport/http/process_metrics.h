@@ -2,7 +2,6 @@
 // process_resident_memory_bytes, process_cpu_seconds_total, …
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include <millrace/environment.h>
@@ -12,8 +11,5 @@ namespace millrace::http_transport {
 
 /// Of /proc, through the environment's files; what cannot be read is left out.  [a worker]
 std::vector<MetricFamily> process_metrics(FileSystem& files);
-
-/// When it began, in seconds since 1970; none where /proc does not say.  [a worker]
-std::optional<double> process_start_time(FileSystem& files);
 
 }  // namespace millrace::http_transport

@@ -1,5 +1,6 @@
 // /admin/brokers, and what this broker is as a program: /admin/plugins, /admin/config,
 // /admin/log-level.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -8,11 +9,11 @@
 
 #include <boost/json/array.hpp>
 
+#include <millrace/plugin_starts.h>
 #include <millrace/streams.h>
 
 #include "../json.h"
 #include "../members.h"
-#include "../process_metrics.h"
 #include "handlers.h"
 
 namespace millrace::http_transport {
@@ -72,9 +73,13 @@ std::string table_of(const PluginFact& plugin) {
   return one_of_its_kind ? plugin.kind : plugin.kind + '.' + plugin.instance;
 }
 
-json::value since_json(std::optional<double> seconds) {
-  if (!seconds) return nullptr;
-  const std::chrono::sys_seconds time(std::chrono::seconds(static_cast<std::int64_t>(*seconds)));
+json::value since_json(const std::vector<PluginStart>& starts, const PluginFact& plugin) {
+  const auto start = std::ranges::find_if(starts, [&plugin](const PluginStart& one) {
+    return one.kind == plugin.kind && one.instance == plugin.instance;
+  });
+  if (start == starts.end()) return nullptr;
+  const auto time = std::chrono::floor<std::chrono::seconds>(
+      std::chrono::sys_time<std::chrono::milliseconds>(std::chrono::milliseconds(start->since.ms)));
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(time - day);
@@ -125,11 +130,8 @@ Task<HttpResponse> handle_plugins(Exchange& exchange) {
     auto asking = streams->list();
     MR_CO_TRY(running, co_await std::move(asking));
   }
-  auto& environment = exchange.services.environment;
-  auto reading = on_worker(environment.workers(), [&files = environment.files()] {
-    return Result<std::optional<double>>(process_start_time(files));
-  });
-  MR_CO_TRY(const auto started, co_await std::move(reading));
+  const auto* told = exchange.services.broker.service<PluginStarts>();
+  const auto starts = told == nullptr ? std::vector<PluginStart>() : told->plugin_starts();
   json::array plugins;
   for (const auto& plugin : operations->plugins()) {
     plugins.push_back(json::object{{"kind", plugin.kind},
@@ -138,7 +140,7 @@ Task<HttpResponse> handle_plugins(Exchange& exchange) {
                                    {"version", plugin.version},
                                    {"path", plugin.path},
                                    {"table", table_of(plugin)},
-                                   {"since", since_json(started)}});
+                                   {"since", since_json(starts, plugin)}});
   }
   json::array steps;
   for (const auto& stream : running) add_steps(stream, steps);

@@ -16,7 +16,8 @@ class OperationsTest : public ::testing::Test {
  protected:
   OperationsTest() {
     operations.set_plugins(
-        {{.kind = "storage", .instance = "filelog"}, {.kind = "transport", .instance = "kafka"}});
+        {{.kind = "storage", .instance = "filelog"}, {.kind = "transport", .instance = "kafka"}},
+        {1'000});
   }
   std::vector<std::string> levels() const {
     std::vector<std::string> shown;
@@ -29,6 +30,23 @@ class OperationsTest : public ::testing::Test {
   StderrLog log{{.others = LogLevel::info, .of = {{"storage", LogLevel::warning}}}, "text"};
   BrokerOperations operations{{{"broker.id", "1", "default"}}, &log};
 };
+
+TEST_F(OperationsTest, APluginRunsSinceItWasBegunOrReplaced) {
+  const auto starts = [this] {
+    std::vector<std::pair<std::string, std::int64_t>> all;
+    for (const auto& one : operations.plugin_starts()) all.emplace_back(one.instance, one.since.ms);
+    return all;
+  };
+  using Start = std::pair<std::string, std::int64_t>;
+  EXPECT_THAT(starts(), ElementsAre(Start("filelog", 1'000), Start("kafka", 1'000)));
+  const PluginFact storage{.kind = "storage", .instance = "filelog"};
+  PluginFact tally{.kind = "operators", .instance = "tally", .version = "1"};
+  operations.set_plugins({storage, tally}, {2'000});
+  EXPECT_THAT(starts(), ElementsAre(Start("filelog", 1'000), Start("tally", 2'000)));
+  tally.version = "2";
+  operations.set_plugins({tally, storage}, {3'000});
+  EXPECT_THAT(starts(), ElementsAre(Start("tally", 3'000), Start("filelog", 1'000)));
+}
 
 TEST_F(OperationsTest, LevelsAreThoseOfTheLog) {
   EXPECT_THAT(levels(), ElementsAre("=info", "storage=warning"));

@@ -166,13 +166,16 @@ TEST_F(AdminTest, ChangesSettings) {
 }
 
 TEST_F(AdminTest, TellsPluginsAndSettings) {
-  broker.operations.loaded = {{"storage", "memory", "org.x.memory", "1.0", "/x/memory.so"}};
+  broker.operations.loaded = {{"storage", "memory", "org.x.memory", "1.0", "/x/memory.so"},
+                              {"transport", "x", "org.x.x", "2", "/x/x.so"}};
+  broker.plugin_starts.starts = {{"storage", "x", {0}}, {"transport", "x", {1'796'100'503'999}}};
   broker.operations.set = {{"broker.id", "1", "default"},
                            {"transport.x.password", "", "m.toml:1:1", true}};
-  EXPECT_EQ(
-      result("GET", "/admin/plugins"),
-      R"(200 {"plugins":[{"kind":"storage","instance":"memory","id":"org.x.memory",)"
-      R"("version":"1.0","path":"/x/memory.so","table":"storage","since":null}],"steps":[]})");
+  EXPECT_EQ(result("GET", "/admin/plugins"),
+            R"(200 {"plugins":[{"kind":"storage","instance":"memory","id":"org.x.memory",)"
+            R"("version":"1.0","path":"/x/memory.so","table":"storage","since":null},)"
+            R"({"kind":"transport","instance":"x","id":"org.x.x","version":"2","path":"/x/x.so",)"
+            R"("table":"transport.x","since":"2026-12-01T04:48:23Z"}],"steps":[]})");
   EXPECT_EQ(result("GET", "/admin/config"),
             R"(200 {"settings":{"broker.id":{"value":"1","source":"default"},)"
             R"("transport.x.password":{"value":null,"source":"m.toml:1:1","sensitive":true}}})");

@@ -15,6 +15,7 @@
 #include <millrace/configs.h>
 #include <millrace/groups.h>
 #include <millrace/operations.h>
+#include <millrace/plugin_starts.h>
 #include <millrace/replacements.h>
 
 namespace millrace::http_transport::testing {
@@ -31,6 +32,13 @@ class FakeOperations final : public Operations {
   std::vector<PluginFact> loaded;
   std::vector<SettingFact> set;
   std::map<std::string, LogLevel, std::less<>> levels{{"", LogLevel::info}};
+};
+
+class FakePluginStarts final : public PluginStarts {
+ public:
+  std::vector<PluginStart> plugin_starts() const override { return starts; }
+
+  std::vector<PluginStart> starts;
 };
 
 class FakeAdmin final : public Admin {
@@ -182,6 +190,7 @@ class FakeBroker final : public Broker {
     if (id == Replacements::service_id && with_aggregates) {
       return static_cast<Replacements*>(&replacements);
     }
+    if (id == PluginStarts::service_id) return static_cast<PluginStarts*>(&plugin_starts);
     return id == Operations::service_id ? static_cast<Operations*>(&operations) : nullptr;
   }
 
@@ -193,6 +202,7 @@ class FakeBroker final : public Broker {
   bool with_aggregates = true;
 
   FakeOperations operations;
+  FakePluginStarts plugin_starts;
   FakeAdmin admin_calls;
   FakeConfigs config_calls;
   std::map<std::string, int> topics;  ///< partitions by name
