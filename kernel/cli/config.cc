@@ -54,10 +54,7 @@ Task<> get(Environment& environment, const Context& context, GetArguments argume
     std::vector<std::string> all_names;
     auto describing_all = describe_settings(*cluster, arguments.target, all_names);
     MR_CO_TRY(const auto all_settings, co_await std::move(describing_all));
-    std::vector<std::string> known;
-    for (const auto& setting : all_settings) known.push_back(setting.name);
-    co_return Error{Errc::not_found, concat(arguments.target.text(), " has no setting ",
-                                            in_quotes(name), nearest_hint(name, known))};
+    co_return no_such_setting(arguments.target, name, all_settings);
   }
   const bool all = arguments.all || !arguments.names.empty();
   json::array configs;

@@ -10,6 +10,7 @@
 #include <millrace/utf8.h>
 
 #include "kernel/broker/group_options.h"
+#include "kernel/cli/output.h"
 #include "kernel/cli/usage.h"
 #include "kernel/config/text.h"
 #include "kernel/partition/config_options.h"
@@ -53,6 +54,15 @@ std::string with_items(std::string_view list, std::string_view items, bool added
     }
   }
   return list_text(left);
+}
+
+// What may be meant by a number that is of none.
+Task<std::string> brokers_there(ClusterClient& cluster) {
+  std::vector<std::string> no_topics;
+  MR_CO_TRY(const auto answer, co_await cluster.metadata(std::move(no_topics)));
+  std::vector<std::string> ids;
+  for (const auto& broker : answer.brokers) ids.push_back(std::to_string(broker.id));
+  co_return "; there are brokers " + joined(ids);
 }
 
 }  // namespace
@@ -110,6 +120,8 @@ Task<kafka::Client*> broker_for(ClusterClient& cluster, ConfigTarget target) {
 
 Task<std::vector<ShownSetting>> describe_settings(ClusterClient& cluster, ConfigTarget target,
                                                   std::vector<std::string> names) {
+  // A name that is not there is told with the nearest that is.
+  if (!target.topic.empty()) MR_CO_CHECK(co_await cluster.topic(target.topic));
   const auto resource = target.resource();
   kafka::DescribeConfigsRequest request;
   request.include_synonyms = true;
@@ -122,8 +134,13 @@ Task<std::vector<ShownSetting>> describe_settings(ClusterClient& cluster, Config
   if (answer.results.size() != 1) co_return Error{Errc::corrupt, "the broker answered nothing"};
   const auto& result = answer.results.front();
   if (const ErrorCode code{result.error_code}; code != ErrorCode::none) {
-    const auto message = result.error_message.value_or("");
-    co_return error_of(code, message.empty() ? target.text() : std::string(message));
+    auto message = std::string(result.error_message.value_or(""));
+    if (message.empty()) message = target.text();
+    if (!target.broker.empty()) {
+      MR_CO_TRY(const auto known, co_await brokers_there(cluster));
+      message += known;
+    }
+    co_return error_of(code, message);
   }
   std::vector<ShownSetting> settings;
   for (const auto& config : result.configs) {
@@ -140,6 +157,14 @@ Task<std::vector<ShownSetting>> describe_settings(ClusterClient& cluster, Config
     settings.push_back(std::move(setting));
   }
   co_return std::move(settings);
+}
+
+Error no_such_setting(const ConfigTarget& target, const std::string& name,
+                      const std::vector<ShownSetting>& all) {
+  std::vector<std::string> known;
+  for (const auto& setting : all) known.push_back(setting.name);
+  return {Errc::not_found,
+          concat(target.text(), " has no setting ", in_quotes(name), nearest_hint(name, known))};
 }
 
 std::optional<std::string> value_after(const ShownSetting& setting, const ConfigStep& step,

@@ -61,6 +61,10 @@ Task<kafka::Client*> broker_for(ClusterClient& cluster, ConfigTarget target);
 Task<std::vector<ShownSetting>> describe_settings(ClusterClient& cluster, ConfigTarget target,
                                                   std::vector<std::string> names);
 
+/// Says so, with the nearest of `all` that there is.
+Error no_such_setting(const ConfigTarget& target, const std::string& name,
+                      const std::vector<ShownSetting>& all);
+
 /// One step of a change. The value is nothing where a setting is taken away.
 struct ConfigStep {
   std::string name;

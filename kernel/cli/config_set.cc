@@ -96,6 +96,20 @@ Error with_nearest(Error error, const std::vector<ConfigStep>& steps,
   return error;
 }
 
+// A broker takes it for done where a setting that nobody knows is to be taken away.
+Result<> check_removed(const std::vector<ConfigStep>& steps, const ConfigTarget& target,
+                       const std::vector<ShownSetting>& known) {
+  // Of all brokers those alone are told that are set.
+  if (target.all_brokers) return {};
+  for (const auto& step : steps) {
+    const bool there = std::ranges::find(known, step.name, &ShownSetting::name) != known.end();
+    if (step.operation == ConfigOperation::remove && !there) {
+      return no_such_setting(target, step.name, known);
+    }
+  }
+  return {};
+}
+
 struct Change {
   std::string name;
   std::optional<std::string> before;
@@ -145,6 +159,7 @@ Task<> set(Environment& environment, const Context& context, SetArguments argume
   std::vector<std::string> all_names;
   auto describing = describe_settings(*cluster, arguments.target, all_names);
   MR_CO_TRY(const auto before, co_await std::move(describing));
+  MR_CO_CHECK(check_removed(steps, arguments.target, before));
   auto altering = alter(*cluster, arguments.target, steps, arguments.dry_run);
   if (auto altered = co_await std::move(altering); !altered) {
     co_return with_nearest(std::move(altered).error(), steps, before);

@@ -129,9 +129,8 @@ void print_as_table(const Findings& findings) {
   }
 }
 
-std::string counted(std::size_t count, std::string_view noun) {
-  return concat(count == 0 ? std::string("no") : std::to_string(count), " ", noun,
-                count == 1 ? "" : "s");
+std::string in_words(std::size_t count, std::string_view noun) {
+  return count == 0 ? concat("no ", noun, "s") : counted(count, noun);
 }
 
 Result<> diagnose(const Context& context, const Arguments& arguments) {
@@ -150,8 +149,8 @@ Result<> diagnose(const Context& context, const Arguments& arguments) {
   environment->stop();
 
   const auto problems = count_of(findings, Severity::problem);
-  const auto told = concat(counted(problems, "problem"), ", ",
-                           counted(count_of(findings, Severity::warning), "warning"));
+  const auto told = concat(in_words(problems, "problem"), ", ",
+                           in_words(count_of(findings, Severity::warning), "warning"));
   if (context.output == OutputFormat::json) {
     print_as_json(findings);
   } else {

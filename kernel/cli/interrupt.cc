@@ -1,9 +1,9 @@
 #include "kernel/cli/interrupt.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 
 namespace millrace::kernel::cli {
 
@@ -15,7 +15,15 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 void note(int signal) { noted = signal; }
 
+constexpr int signals[] = {SIGINT, SIGTERM};
+
+bool is_ignored(int signal) {
+  struct sigaction now{};
+  return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 void handle(int signal, void (*handler)(int)) {
+  if (is_ignored(signal)) return;
   struct sigaction action{};
   action.sa_handler = handler;
   // The next one meets the default.
@@ -28,14 +36,12 @@ void handle(int signal, void (*handler)(int)) {
 Interrupt::Interrupt() {
   noted = 0;
   ++alive;
-  handle(SIGINT, note);
-  handle(SIGTERM, note);
+  for (const int signal : signals) handle(signal, note);
 }
 
 Interrupt::~Interrupt() {
   --alive;
-  handle(SIGINT, SIG_DFL);
-  handle(SIGTERM, SIG_DFL);
+  for (const int signal : signals) handle(signal, SIG_DFL);
 }
 
 bool Interrupt::asked() const noexcept { return noted != 0; }

@@ -3,7 +3,8 @@
 
 namespace millrace::kernel::cli {
 
-/// While there is one, the first SIGINT or SIGTERM is only noted; the second ends the process.
+/// While there is one, the first SIGINT or SIGTERM is only noted; the second ends the process. One
+/// that was ignored before, as of what runs in the background, stays ignored.
 class Interrupt {
  public:
   Interrupt();

@@ -81,8 +81,9 @@ std::string line_of(const Finding& finding) {
 
 void print(const PartitionReport& report) {
   std::cout << shown(report.name) << ": " << state_of(report) << ", offsets " << report.start.value
-            << " to " << report.end.value << ", " << report.segments << " segments, "
-            << report.batches << " batches, " << report.bytes << " bytes\n";
+            << " to " << report.end.value << ", " << counted(report.segments, "segment") << ", "
+            << report.batches << (report.batches == 1 ? " batch, " : " batches, ") << report.bytes
+            << " bytes\n";
   for (const auto& finding : report.findings) std::cout << "  " << line_of(finding) << '\n';
 }
 
@@ -99,7 +100,8 @@ class Verify {
     for (const auto& place : places) MR_CHECK(verify(place));
     line_.clear();
     if (!json_ && wrong_ == 0 && unreadable_ == 0) {
-      std::cout << partitions_ << " partitions, " << bytes_ << " bytes: nothing is wrong\n";
+      std::cout << counted(partitions_, "partition") << ", " << bytes_
+                << " bytes: nothing is wrong\n";
     }
     std::cout.flush();
     if (wrong_ == 0 && unreadable_ == 0) return {};

@@ -48,6 +48,10 @@ std::size_t widest_word(const std::vector<std::vector<Cell>>& rows, std::size_t 
 
 }  // namespace
 
+std::string counted(std::uint64_t count, std::string_view name) {
+  return std::to_string(count).append(" ").append(name).append(count == 1 ? "" : "s");
+}
+
 std::string in_quotes(std::string_view text) { return "'" + shown(text) + "'"; }
 
 Table::Table(std::vector<std::string> headings) : headings_(std::move(headings)) {}

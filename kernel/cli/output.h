@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,9 @@ enum class OutputFormat { table, json };
 /// What somebody has named, as a message has it: in quotes, of one line, its front alone where it
 /// is too long.
 std::string in_quotes(std::string_view text);
+
+/// "1 record", "2 records": of names whose plural has an s more.
+std::string counted(std::uint64_t count, std::string_view name);
 
 /// How a state is shown where there are colours: what somebody has to look after stands out.
 enum class Tone { plain, warning, bad };

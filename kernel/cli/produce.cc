@@ -267,7 +267,8 @@ Task<> produce(Environment& environment, const Context& context, Arguments argum
   if (context.output == OutputFormat::json) {
     print_json(boost::json::object{{"topic", arguments.topic}, {"records", acknowledged.load()}});
   } else {
-    std::cerr << "sent " << acknowledged.load() << " records\n";
+    std::cerr << "sent " << counted(static_cast<std::uint64_t>(acknowledged.load()), "record")
+              << '\n';
   }
   co_return {};
 }
@@ -326,7 +327,8 @@ void add_produce_verb(CLI::App& app, Context& context, Action& action) {
           },
           [&] {
             return concat("millrace: ended by a signal; the broker has acknowledged ",
-                          acknowledged.load(), " messages\n");
+                          counted(static_cast<std::uint64_t>(acknowledged.load()), "message"),
+                          "\n");
           });
     };
   });

@@ -89,8 +89,8 @@ Task<> create(Environment& environment, const Context& context, CreateArguments 
   } else if (existed) {
     std::cout << "topic " << arguments.name << " exists\n";
   } else {
-    std::cout << "created topic " << arguments.name << " with " << created.num_partitions
-              << " partitions\n";
+    std::cout << "created topic " << arguments.name << " with "
+              << counted(static_cast<std::uint64_t>(created.num_partitions), "partition") << '\n';
   }
   co_return {};
 }
@@ -168,6 +168,8 @@ struct AlterArguments {
 Task<> alter(Environment& environment, const Context& context, AlterArguments arguments) {
   MR_CO_TRY(auto cluster,
             co_await ClusterClient::connect(environment.network(), context.bootstrap));
+  // A name that is not there is told with the nearest that is.
+  MR_CO_CHECK(co_await cluster->topic(arguments.name));
   kafka::CreatePartitionsRequest request;
   request.timeout_ms = admin_timeout_ms;
   auto& topic = request.topics.emplace_back();
@@ -186,7 +188,8 @@ Task<> alter(Environment& environment, const Context& context, AlterArguments ar
   if (context.output == OutputFormat::json) {
     print_json(json::object{{"topic", arguments.name}, {"partitions", arguments.partitions}});
   } else {
-    std::cout << "topic " << arguments.name << " has " << arguments.partitions << " partitions\n";
+    std::cout << "topic " << arguments.name << " has "
+              << counted(static_cast<std::uint64_t>(arguments.partitions), "partition") << '\n';
   }
   co_return {};
 }

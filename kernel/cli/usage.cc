@@ -23,18 +23,22 @@ std::vector<std::string> verbs_of(const CLI::App& app) {
   return names;
 }
 
+// Each once: every verb has its --help.
+void add_options(const CLI::App& app, std::vector<std::string>& names) {
+  for (const auto* option : app.get_options(nullptr)) {
+    for (const auto& name : option->get_lnames()) {
+      if (auto whole = "--" + name; !contains(names, whole)) names.push_back(std::move(whole));
+    }
+  }
+}
+
 // Of a verb, and of what stands around it.
 std::vector<std::string> options_of(const CLI::App& app) {
   std::vector<std::string> names;
   for (const auto* around = &app; around != nullptr; around = around->get_parent()) {
-    for (const auto* option : around->get_options(nullptr)) {
-      for (const auto& name : option->get_lnames()) names.push_back("--" + name);
-    }
+    add_options(*around, names);
     for (const auto* group : around->get_subcommands(nullptr)) {
-      if (!group->get_name().empty()) continue;
-      for (const auto* option : group->get_options(nullptr)) {
-        for (const auto& name : option->get_lnames()) names.push_back("--" + name);
-      }
+      if (group->get_name().empty()) add_options(*group, names);
     }
   }
   return names;

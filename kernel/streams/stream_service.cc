@@ -214,11 +214,11 @@ Task<> StreamService::close_all() {
 Result<StreamRunner*> StreamService::find(const std::string& name) {
   if (!open_) return Error{Errc::closed, "the broker is starting or stopping"};
   const auto found = streams_.find(name);
-  if (found == streams_.end()) {
-    return Error{Errc::not_found, name.empty() ? "the name of the stream is empty"
-                                               : concat("there is no stream ", name)};
-  }
-  return found->second.get();
+  if (found != streams_.end()) return found->second.get();
+  if (name.empty()) return Error{Errc::not_found, "the name of the stream is empty"};
+  std::vector<std::string> names;
+  for (const auto& [known, runner] : streams_) names.push_back(known);
+  return Error{Errc::not_found, concat("there is no stream ", name, nearest_hint(name, names))};
 }
 
 Result<StreamRunner*> StreamService::find_own(const std::string& name, std::string_view what) {

@@ -114,6 +114,26 @@ def test_ctrl_c_while_a_topic_is_filled_measures_nothing(broker, tool):
     assert output == "" and "interrupted before anything was measured" in errors
 
 
+def test_who_ignores_ctrl_c_is_not_interrupted(broker, tool):
+    """As nohup and a shell's & without job control start it, for either signal."""
+    words = ["-b", broker.address, "-o", "json", "bench", "produce", "--rate", "100", "--messages", "300"]
+    running = subprocess.Popen(
+        ["sh", "-c", 'trap "" INT TERM; exec "$@"', "sh", PREFIX / "bin" / "millrace", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + WAIT_SECONDS_MAX
+    while not (made := made_topics(tool)) or not tool.text("consume", made[0], "--count", 1, "--format", "%o"):
+        assert time.monotonic() < deadline and running.poll() is None
+    running.send_signal(signal.SIGINT)
+    running.send_signal(signal.SIGTERM)
+    output, errors = running.communicate(timeout=WAIT_SECONDS_MAX)
+    assert running.returncode == 0, errors
+    result = json.loads(output)
+    assert (result["interrupted"], result["messages"]) == (False, 300)
+
+
 def test_what_cannot_be_measured_is_told(tool):
     port = free_port()
     nobody = run("--bootstrap", f"127.0.0.1:{port}", "bench", "produce")

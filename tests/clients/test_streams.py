@@ -666,6 +666,8 @@ def test_the_tool_lists_describes_stops_starts_and_replaces(streams, broker, kaf
     assert min(seconds_of(tool, "stream", *admin, "list") for _ in range(TRIES)) < TOOL_SECONDS_MAX, (
         "nothing is waited for"
     )
+    slip = run("stream", *admin, "stop", "kopy")
+    assert slip.code == 1 and "there is no stream kopy; nearest known: copy" in slip.errors
     empty = run("stream", *admin, "describe", "")
     assert empty.code == 64 and "the name of the stream is empty" in empty.errors
     assert "with its state" in tool.text("stream", *admin, "delete", "copy")
