@@ -159,8 +159,10 @@ Task<std::vector<TopicCreated>> KernelAdmin::create_topics(Session&, CreateTopic
                     .message = std::string(timed_out_message),
                     .configs = {}});
   }
-  auto change = [only = request.validate_only](TopicAdmin& topics, std::vector<NewTopic> wanted) {
-    return topics.create_all(std::move(wanted), only);
+  auto lived = std::make_shared<TopicAdmin::LivedThen::element_type>();
+  auto change = [only = request.validate_only, lived](TopicAdmin& topics,
+                                                      std::vector<NewTopic> wanted) {
+    return topics.create_all(std::move(wanted), only, lived);
   };
   auto changing = change_each(std::move(request.topics), std::move(late), request.timeout, change);
   co_return co_await std::move(changing);

@@ -19,6 +19,8 @@ namespace {
 // Whoever is told much at once, all of a cluster say, opens logs before it answers.
 constexpr Duration update_time_max = std::chrono::seconds(30);
 constexpr Duration ask_time_max = std::chrono::seconds(10);
+// Less than the controller waits before it asks for another try.
+constexpr Duration open_again_after = std::chrono::milliseconds(500);
 
 Task<> publish_on(ShardState& state, std::shared_ptr<const ClusterState> cluster) {
   state.publish(std::move(cluster));
@@ -126,17 +128,46 @@ std::vector<ReplicaOrder> ClusterKeeper::orders_for(const std::vector<TopicParti
   return orders;
 }
 
-// What could not be opened stays so until the broker is started again.
+// Each is told once, and once more when it is there.
+void ClusterKeeper::note_opened(const std::vector<TopicPartition>& tried,
+                                const std::vector<ReplicaFailure>& failures) {
+  const auto now = parts_.environment.control().now();
+  std::set<TopicPartition> failed;
+  for (const auto& failure : failures) {
+    failed.insert(failure.partition);
+    const auto [known, fresh] = failed_.try_emplace(failure.partition);
+    known->second.failure = failure;
+    known->second.tried = now;
+    if (!fresh) continue;
+    parts_.log.error("a partition cannot be opened and stays offline; it is tried again",
+                     {{"partition", to_string(failure.partition)}, {"error", failure.message}});
+  }
+  for (const auto& id : tried) {
+    if (failed.contains(id)) continue;
+    failed_.erase(id);
+    parts_.log.info("a partition that could not be opened is open now",
+                    {{"partition", to_string(id)}});
+  }
+}
+
+// What could not be opened is tried again when the controller asks for it.
 Task<std::vector<ReplicaFailure>> ClusterKeeper::open_and_lead(std::vector<ReplicaOrder> orders) {
+  const auto now = parts_.environment.control().now();
   std::vector<ReplicaFailure> failures;
-  std::erase_if(orders, [&](const ReplicaOrder& order) {
+  std::vector<TopicPartition> tried;
+  std::erase_if(orders, [&](ReplicaOrder& order) {
     const auto failed = failed_.find(order.id);
     if (failed == failed_.end()) return false;
-    failures.push_back(failed->second);
+    if (now - failed->second.tried >= open_again_after) {
+      tried.push_back(order.id);
+      order.known |= failed->second.known;
+      return false;
+    }
+    failures.push_back(failed->second.failure);
     return true;
   });
   MR_CO_TRY(auto fresh, co_await replicas_.apply(std::move(orders)));
-  for (const auto& failure : fresh) failed_.insert_or_assign(failure.partition, failure);
+  note_opened(tried, fresh);
   std::ranges::move(fresh, std::back_inserter(failures));
   std::map<std::string, TopicState> offline;
   for (const auto& failure : failures) {
@@ -173,11 +204,8 @@ Task<> ClusterKeeper::open_replicas() {
   to_open_ = ours.size();
   auto orders = orders_for(ours, true);
   for (auto& order : orders) order.state.leader = -1;
-  MR_CO_TRY(const auto failures, co_await open_and_lead(std::move(orders)));
-  for (const auto& failure : failures) {
-    parts_.log.error("a partition cannot be opened and stays offline; mend it and start again",
-                     {{"partition", to_string(failure.partition)}, {"error", failure.message}});
-  }
+  MR_CO_CHECK(co_await open_and_lead(std::move(orders)));
+  for (auto& [id, unopened] : failed_) unopened.known = true;
   parts_.log.info("opened", {{"topics", state_.topics.size()},
                              {"partitions", ours.size()},
                              {"offsets_checked", replicas_.recovered().offsets_checked},

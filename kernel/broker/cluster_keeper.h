@@ -106,7 +106,16 @@ class ClusterKeeper final : public UpdateTarget, public InSyncAuthority {
   Task<LeadersMoved> ask_to_leave();
   Task<> stop_leading();
 
+  // A replica that could not be opened.
+  struct Unopened {
+    ReplicaFailure failure;
+    MonoTime tried;      // last
+    bool known = false;  // it has been opened here before
+  };
+
   std::vector<TopicPartition> replicas_here() const;
+  void note_opened(const std::vector<TopicPartition>& tried,
+                   const std::vector<ReplicaFailure>& failures);
   std::vector<ReplicaOrder> orders_for(const std::vector<TopicPartition>& ours, bool known);
   Task<std::vector<ReplicaFailure>> open_and_lead(std::vector<ReplicaOrder> orders);
   Task<std::vector<ReplicaFailure>> remove(const ClusterUpdate& update, UpdateEffect effect);
@@ -129,10 +138,10 @@ class ClusterKeeper final : public UpdateTarget, public InSyncAuthority {
   bool joined_ = false;  // a full update has come under this lease
   std::int32_t controller_epoch_ = 0;
   BrokerState self_;
-  std::map<std::string, std::string> kept_;          // topics in use here, and why
-  std::map<TopicPartition, ReplicaFailure> failed_;  // could not be opened
-  std::atomic<std::size_t> to_open_ = 0;             // by open_replicas()
-  Result<> membership_;                              // why it ended
+  std::map<std::string, std::string> kept_;  // topics in use here, and why
+  std::map<TopicPartition, Unopened> failed_;
+  std::atomic<std::size_t> to_open_ = 0;  // by open_replicas()
+  Result<> membership_;                   // why it ended
   Event changed_;
   Mutex changes_;
   CancelScope background_;

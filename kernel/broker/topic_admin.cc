@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernel/broker/topic_info.h"
+#include "kernel/cluster/balance.h"
 
 namespace millrace::kernel {
 
@@ -38,6 +39,11 @@ template <class Answer>
 Result<Answer> only(Result<TopicAdmin::Each<Answer>> answers) {
   if (!answers) return answers.error();
   return std::move(answers->front());
+}
+
+bool lacks_brokers(ErrorCode refusal) {
+  return refusal == ErrorCode::invalid_replication_factor ||
+         refusal == ErrorCode::invalid_replica_assignment;
 }
 
 // A partition that none of its brokers could open.
@@ -76,14 +82,41 @@ std::shared_ptr<const std::vector<ConfigEntry>> TopicAdmin::describe_new(
   return described;
 }
 
+// Where too few brokers live for it by now. Those that are gone are chosen last, and are not in
+// sync.
+Planned TopicAdmin::plan_as_then(const NewTopic& wanted, const ClusterState& cluster,
+                                 const ConfigSources& sources, const LivedThen& lived) {
+  auto then = cluster;
+  then.brokers.insert(lived->begin(), lived->end());
+  auto settings = sources.merged();
+  auto& avoided = settings[std::string(balance_settings::drain_brokers)];
+  for (const auto& [id, broker] : then.brokers) {
+    if (!cluster.brokers.contains(id)) avoided += (avoided.empty() ? "" : ",") + std::to_string(id);
+  }
+  auto planned = plan_topic(wanted, then, settings, parts_.environment.random());
+  if (planned.refusal) return planned;
+  const auto gone = [&](std::int32_t broker) { return !cluster.brokers.contains(broker); };
+  for (auto& partition : planned.topic.partitions) {
+    auto in_sync = partition.in_sync;
+    std::erase_if(in_sync, gone);
+    partition.leader = in_sync.empty() ? -1 : in_sync.front();
+    if (!in_sync.empty()) partition.in_sync = std::move(in_sync);
+  }
+  return planned;
+}
+
 Planned TopicAdmin::plan(const NewTopic& wanted, const ClusterState& cluster,
-                         const ConfigSources& sources, TopicCreated& created) {
+                         const ConfigSources& sources, const LivedThen& lived,
+                         TopicCreated& created) {
   Planned planned;
   if (cluster_.controller().being_erased(wanted.name)) {
     planned.refusal = {ErrorCode::topic_already_exists,
                        "Topic '" + wanted.name + "' is marked for deletion."};
   } else {
     planned = plan_topic(wanted, cluster, sources.merged(), parts_.environment.random());
+    if (lived && planned.refusal && lacks_brokers(planned.refusal->error)) {
+      planned = plan_as_then(wanted, cluster, sources, lived);
+    }
   }
   if (planned.refusal) {
     created.error = planned.refusal->error;
@@ -101,15 +134,16 @@ Planned TopicAdmin::plan(const NewTopic& wanted, const ClusterState& cluster,
 // Each is planned in a cluster that has those before it. What is made stays made when this is the
 // last that the controller does.
 Task<TopicAdmin::Made> TopicAdmin::make(std::vector<NewTopic> wanted, bool validate_only,
-                                        Each<TopicCreated>& created) {
+                                        LivedThen lived, Each<TopicCreated>& created) {
   auto& controller = cluster_.controller();
   MR_CO_TRY(const auto turn, co_await controller.turn());
   const ConfigSources sources(config_, controller.state());
   auto cluster = controller.state();
+  if (lived && lived->empty()) *lived = cluster.brokers;
   Made planned;
   std::vector<TopicState> topics;
   for (std::size_t at = 0; at < wanted.size(); ++at) {
-    auto one = plan(wanted[at], cluster, sources, *created[at]);
+    auto one = plan(wanted[at], cluster, sources, lived, *created[at]);
     if (one.refusal || validate_only) continue;
     planned.topics.emplace_back(at, std::make_shared<const TopicState>(one.topic));
     cluster.put(one.topic);
@@ -147,12 +181,12 @@ Task<> TopicAdmin::take_back(std::shared_ptr<const TopicState> topic, ReplicaFai
 }
 
 Task<TopicAdmin::Each<TopicCreated>> TopicAdmin::create_all(std::vector<NewTopic> wanted,
-                                                            bool validate_only) {
+                                                            bool validate_only, LivedThen lived) {
   Each<TopicCreated> created;
   for (const auto& topic : wanted) {
     created.emplace_back(TopicCreated{.name = topic.name, .message = {}, .configs = {}});
   }
-  auto making = make(std::move(wanted), validate_only, created);
+  auto making = make(std::move(wanted), validate_only, std::move(lived), created);
   const auto made = co_await std::move(making);
   if (!made) fail_all(made.error(), created);
   if (!made || made->topics.empty()) co_return std::move(created);

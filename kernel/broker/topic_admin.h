@@ -27,9 +27,13 @@ class TopicAdmin {
   template <class Answer>
   using Each = std::vector<Result<Answer>>;
 
+  /// Who lived when a request came: parts of it that are carried out later are planned with them
+  /// too. Empty before the first one.
+  using LivedThen = std::shared_ptr<std::map<std::int32_t, BrokerState>>;
   /// Known on every shard of this broker, and with the brokers of all replicas that live, when it
   /// is answered.
-  Task<Each<TopicCreated>> create_all(std::vector<NewTopic> wanted, bool validate_only);
+  Task<Each<TopicCreated>> create_all(std::vector<NewTopic> wanted, bool validate_only,
+                                      LivedThen lived = nullptr);
   Task<Each<TopicDeleted>> erase_all(std::vector<TopicName> names);
   Task<TopicDeleted> erase(TopicName name);
   Task<TopicGrown> grow(TopicGrowth wanted, bool validate_only);
@@ -49,9 +53,12 @@ class TopicAdmin {
   using Made = Written<std::shared_ptr<const TopicState>>;
   using Erased = Written<std::string>;
 
-  Task<Made> make(std::vector<NewTopic> wanted, bool validate_only, Each<TopicCreated>& created);
+  Task<Made> make(std::vector<NewTopic> wanted, bool validate_only, LivedThen lived,
+                  Each<TopicCreated>& created);
   Planned plan(const NewTopic& wanted, const ClusterState& cluster, const ConfigSources& sources,
-               TopicCreated& created);
+               const LivedThen& lived, TopicCreated& created);
+  Planned plan_as_then(const NewTopic& wanted, const ClusterState& cluster,
+                       const ConfigSources& sources, const LivedThen& lived);
   Task<> take_back(std::shared_ptr<const TopicState> topic, ReplicaFailure failure);
   Task<Erased> begin_erasing(Each<TopicDeleted>& deleted);
   Task<std::vector<std::string>> why_kept(std::vector<std::string> topics);

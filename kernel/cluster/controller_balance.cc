@@ -336,20 +336,24 @@ std::vector<ControllerTerm::PartitionChange> ControllerTerm::next_moves() {
 void ControllerTerm::tell_of_unwanted() {
   auto& now = balancing_;
   const auto unwanted = balance_terms().unwanted;
-  std::erase_if(now.told, [&](const auto& entry) {
-    if (unwanted.contains(entry.first)) return false;
-    if (state_.brokers.contains(entry.first)) {
-      parts_.log.info("a broker may have replicas again", {{"broker", entry.first}});
-    }
-    return true;
-  });
-  if (now.paused || unwanted.empty()) return;
+  if (unwanted.empty() && now.told.empty()) return;
   std::map<std::int32_t, std::size_t> has;
   for (const auto& [name, topic] : state_.topics) {
     for (const auto& partition : topic->partitions) {
       for (const auto broker : partition.replicas) ++has[broker];
     }
   }
+  std::erase_if(now.told, [&](const auto& entry) {
+    const auto [broker, told] = entry;
+    if (unwanted.contains(broker)) return false;
+    if (state_.brokers.contains(broker)) {
+      parts_.log.info("a broker may have replicas again", {{"broker", broker}});
+    } else if (told != Unwanted::empty && !has.contains(broker)) {
+      tell_of_unwanted(broker, Unwanted::empty, 0, 0);
+    }
+    return true;
+  });
+  if (now.paused || unwanted.empty()) return;
   for (const auto broker : unwanted) {
     const auto replicas = has[broker];
     const auto stuck = now.stuck[broker];
@@ -365,21 +369,28 @@ void ControllerTerm::tell_of_unwanted() {
 void ControllerTerm::tell_of_unwanted(std::int32_t broker, Unwanted what, std::size_t replicas,
                                       std::size_t stuck) const {
   const bool lives = state_.brokers.contains(broker);
-  const auto others =
+  const bool drained = balancing_.drained.contains(broker);
+  const auto not_drained =
       static_cast<std::size_t>(std::ranges::count_if(state_.brokers, [this](const auto& entry) {
         return !balancing_.drained.contains(entry.first);
       }));
   if (what == Unwanted::stuck) {
+    // Others that are drained get nothing: an operator who counts brokers has to know.
     parts_.log.warning(
-        lives ? "a drained broker keeps replicas: too few other brokers are left for them"
-              : "a broker that is gone cannot be replaced: too few other brokers are left",
-        {{"broker", broker}, {"replicas", stuck}, {"others", others}});
+        drained ? "a drained broker keeps replicas: too few other brokers are left for them"
+                : "a broker that is gone cannot be replaced: too few other brokers are left",
+        {{"broker", broker},
+         {"replicas", stuck},
+         {"others", not_drained},
+         {"drained", balancing_.drained.size()}});
   } else if (what == Unwanted::empty) {
-    parts_.log.info(lives ? "a drained broker is empty: it can be stopped"
-                          : "a broker that is gone is replaced: others have its replicas",
+    parts_.log.info(lives     ? "a drained broker is empty: it can be stopped"
+                    : drained ? "a drained broker that is gone is empty: others have its replicas"
+                              : "a broker that is gone is replaced: others have its replicas",
                     {{"broker", broker}});
-  } else if (lives) {
-    parts_.log.info("a broker is drained: its replicas move to others",
+  } else if (drained) {
+    parts_.log.info(lives ? "a broker is drained: its replicas move to others"
+                          : "a drained broker is gone: its replicas are made anew on others",
                     {{"broker", broker}, {"replicas", replicas}});
   } else {
     parts_.log.warning("a broker is gone for too long: its replicas are made anew on others",

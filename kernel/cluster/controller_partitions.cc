@@ -1,5 +1,7 @@
 // Leaders and in-sync sets.
 #include <algorithm>
+#include <chrono>
+#include <ranges>
 #include <utility>
 
 #include "kernel/cluster/controller_term.h"
@@ -9,6 +11,13 @@
 
 namespace millrace::kernel {
 
+namespace {
+
+constexpr Duration open_again_after_min = std::chrono::seconds(1);
+constexpr Duration open_again_after_max = std::chrono::seconds(30);
+
+}  // namespace
+
 std::set<std::int32_t> ControllerTerm::live() const {
   BrokerIds ids;
   for (const auto& [id, broker] : state_.brokers) ids.insert(id);
@@ -17,7 +26,7 @@ std::set<std::int32_t> ControllerTerm::live() const {
 
 bool ControllerTerm::offline(std::int32_t broker, const TopicPartition& id) const {
   const auto found = offline_.find(broker);
-  return found != offline_.end() && found->second.contains(id);
+  return found != offline_.end() && found->second.replicas.contains(id);
 }
 
 // Who leaves in order leads, and is in sync, only where nobody else can lead; somebody who is not
@@ -72,8 +81,8 @@ std::vector<ControllerTerm::PartitionChange> ControllerTerm::decide_all(
 
 // ---- what brokers say ----
 
-void ControllerTerm::answered(std::int32_t broker, std::vector<TopicName> erased,
-                              std::vector<ReplicaFailure> failures) {
+void ControllerTerm::answered(std::int32_t broker, const ClusterUpdate& told,
+                              std::vector<TopicName> erased, std::vector<ReplicaFailure> failures) {
   auto& control = parts_.environment.control();
   bool logs_gone = false;
   for (const auto& topic : erased) {
@@ -83,6 +92,7 @@ void ControllerTerm::answered(std::int32_t broker, std::vector<TopicName> erased
     logs_gone |= found->second.waiting.empty();
   }
   if (logs_gone) spawn(control, finish_erasing(), "end of topics", &background_);
+  auto opened = take_opened(broker, told, failures);
   std::erase_if(failures, [&](ReplicaFailure& failure) {
     const auto found = erasing_.find(failure.partition.topic);
     if (found == erasing_.end()) return offline(broker, failure.partition);
@@ -90,16 +100,44 @@ void ControllerTerm::answered(std::int32_t broker, std::vector<TopicName> erased
     return true;
   });
   erased_.notify_all();
-  if (failures.empty()) return;
+  if (failures.empty() && opened.empty()) return;
   // Known at once: whoever waits for the answer asks for it.
+  auto& offline = offline_[broker];
   for (const auto& failure : failures) {
-    offline_[broker].insert_or_assign(failure.partition, failure);
+    offline.replicas.insert_or_assign(failure.partition, failure);
   }
-  spawn(control, take_failures(broker, std::move(failures)), "offline replicas", &background_);
+  offline.pause = open_again_after_min;
+  offline.again_at = control.now() + offline.pause;
+  offline_changed_.notify_all();
+  auto taking = take_offline(broker, std::move(failures), std::move(opened));
+  spawn(control, std::move(taking), "offline replicas", &background_);
 }
 
-Task<> ControllerTerm::take_failures(std::int32_t broker, std::vector<ReplicaFailure> failures) {
+// Of what the broker was told: it has opened what it does not complain of any more.
+std::vector<TopicPartition> ControllerTerm::take_opened(
+    std::int32_t broker, const ClusterUpdate& told, const std::vector<ReplicaFailure>& failures) {
+  std::vector<TopicPartition> opened;
+  const auto found = offline_.find(broker);
+  if (found == offline_.end() || found->second.replicas.empty()) return opened;
+  std::set<TopicPartition> failed;
+  for (const auto& failure : failures) failed.insert(failure.partition);
+  for (const auto& topic : told.topics) {
+    for (const auto& partition : topic.partitions) {
+      TopicPartition id{topic.name, partition.partition};
+      if (failed.contains(id) || found->second.replicas.erase(id) == 0) continue;
+      opened.push_back(std::move(id));
+    }
+  }
+  return opened;
+}
+
+Task<> ControllerTerm::take_offline(std::int32_t broker, std::vector<ReplicaFailure> failures,
+                                    std::vector<TopicPartition> opened) {
   MR_CO_TRY(const auto held, co_await turn());
+  for (const auto& id : opened) {
+    parts_.log.info("a replica that was offline is there",
+                    {{"broker", broker}, {"partition", to_string(id)}});
+  }
   for (const auto& failure : failures) {
     parts_.log.error("a replica is offline", {{"broker", broker},
                                               {"partition", to_string(failure.partition)},
@@ -107,6 +145,32 @@ Task<> ControllerTerm::take_failures(std::int32_t broker, std::vector<ReplicaFai
   }
   MR_CO_CHECK(co_await write(decide_all({live()}), IfItFails::hold));
   co_return {};
+}
+
+// A disk that was full may have room again.
+Task<> ControllerTerm::open_again() {
+  auto& control = parts_.environment.control();
+  while (true) {
+    auto next = MonoTime::max();
+    for (auto& [broker, offline] : offline_) {
+      if (offline.replicas.empty()) continue;
+      if (offline.again_at <= control.now()) {
+        std::vector<TopicPartition> ids;
+        for (const auto& [id, failure] : offline.replicas) ids.push_back(id);
+        sender_.tell_again(broker, ids);
+        offline.pause = std::min(2 * offline.pause, open_again_after_max);
+        offline.again_at = control.now() + offline.pause;
+      }
+      next = std::min(next, offline.again_at);
+    }
+    if (next == MonoTime::max()) {
+      MR_CO_CHECK(co_await offline_changed_.wait());
+      continue;
+    }
+    auto waiting = with_deadline(offline_changed_.wait(), next - control.now());
+    const auto waited = co_await std::move(waiting);
+    if (!waited && waited.error().code != Errc::timed_out) co_return waited.error();
+  }
 }
 
 // ---- in-sync sets (KIP-497) ----

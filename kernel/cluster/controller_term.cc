@@ -58,6 +58,7 @@ Task<> ControllerTerm::serve() {
     watch(&ControllerTerm::rebalance, "preferred leaders");
     watch(&ControllerTerm::balance, "moves");
     watch(&ControllerTerm::write_again, "what is not written yet");
+    watch(&ControllerTerm::open_again, "replicas that could not be opened");
   } else {
     resign(std::move(loaded).error());
   }

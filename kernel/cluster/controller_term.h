@@ -128,7 +128,14 @@ class ControllerTerm final : UpdateListener {
     Event wake;
   };
 
-  void answered(std::int32_t broker, std::vector<TopicName> erased,
+  // What a broker could not open. It is told to try again, less and less often.
+  struct Offline {
+    std::map<TopicPartition, ReplicaFailure> replicas;
+    MonoTime again_at;
+    Duration pause{};
+  };
+
+  void answered(std::int32_t broker, const ClusterUpdate& told, std::vector<TopicName> erased,
                 std::vector<ReplicaFailure> failures) override;
   void deposed() override;
 
@@ -166,7 +173,11 @@ class ControllerTerm final : UpdateListener {
   std::vector<PartitionChange> decide_all(const std::vector<BrokerIds>& live_in_turn) const;
   BrokerIds live() const;
   bool offline(std::int32_t broker, const TopicPartition& id) const;
-  Task<> take_failures(std::int32_t broker, std::vector<ReplicaFailure> failures);
+  std::vector<TopicPartition> take_opened(std::int32_t broker, const ClusterUpdate& told,
+                                          const std::vector<ReplicaFailure>& failures);
+  Task<> take_offline(std::int32_t broker, std::vector<ReplicaFailure> failures,
+                      std::vector<TopicPartition> opened);
+  Task<> open_again();
   Task<> answer_in_sync();
   Task<> change_in_sync(std::vector<InSyncAsked>& asked);
   InSyncChanged check_in_sync(std::int32_t broker, const InSyncChange& change) const;
@@ -225,9 +236,10 @@ class ControllerTerm final : UpdateListener {
   GoneBrokers gone_brokers_{writes_};
   ClusterState state_;
   UpdateSender sender_;
-  BrokerIds leaving_;  // in order: they lead only what nobody else can
-  std::map<std::int32_t, std::map<TopicPartition, ReplicaFailure>> offline_;  // by broker
-  std::vector<InSyncAsked> in_sync_asked_;                                    // wait for a turn
+  BrokerIds leaving_;                        // in order: they lead only what nobody else can
+  std::map<std::int32_t, Offline> offline_;  // by broker
+  Event offline_changed_;
+  std::vector<InSyncAsked> in_sync_asked_;  // wait for a turn
   std::map<std::string, Erasing> erasing_;
   Unwritten unwritten_;
   std::set<TopicPartition> moving_;  // to other replicas

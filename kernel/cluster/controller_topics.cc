@@ -86,8 +86,8 @@ Task<UpdateSender::Moment> ControllerTerm::shrink_topic(std::string name, std::s
   std::erase_if(unwritten_.decided, [&](const auto& entry) {
     return entry.first.topic == name && static_cast<std::size_t>(entry.first.partition) >= count;
   });
-  for (auto& [broker, failures] : offline_) {
-    std::erase_if(failures, [&](const auto& entry) {
+  for (auto& [broker, offline] : offline_) {
+    std::erase_if(offline.replicas, [&](const auto& entry) {
       return entry.first.topic == name && static_cast<std::size_t>(entry.first.partition) >= count;
     });
   }
@@ -127,8 +127,9 @@ void ControllerTerm::begin_erasing(std::shared_ptr<const TopicState> topic) {
   for (const auto& partition : topic->partitions) {
     brokers.insert(partition.replicas.begin(), partition.replicas.end());
   }
-  for (auto& [broker, failures] : offline_) {
-    std::erase_if(failures, [&](const auto& entry) { return entry.first.topic == topic->name; });
+  for (auto& [broker, offline] : offline_) {
+    std::erase_if(offline.replicas,
+                  [&](const auto& entry) { return entry.first.topic == topic->name; });
   }
   std::erase_if(unwritten_.decided,
                 [&](const auto& entry) { return entry.first.topic == topic->name; });
@@ -213,8 +214,8 @@ Task<> ControllerTerm::erased(std::string name) {
 std::vector<ReplicaFailure> ControllerTerm::failures_of(const TopicState& topic,
                                                         std::int32_t first) const {
   std::vector<ReplicaFailure> found;
-  for (const auto& [broker, failures] : offline_) {
-    for (const auto& [id, failure] : failures) {
+  for (const auto& [broker, offline] : offline_) {
+    for (const auto& [id, failure] : offline.replicas) {
       if (id.topic == topic.name && id.partition >= first) found.push_back(failure);
     }
   }

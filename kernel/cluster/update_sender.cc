@@ -57,15 +57,26 @@ void UpdateSender::brokers_changed() {
 
 void UpdateSender::partition_changed(const std::string& topic, std::int32_t partition) {
   ++now_;
-  for (const auto& [id, receiver] : receivers_) {
-    const auto known = receiver->untold.find(topic);
-    if (known == receiver->untold.end()) {
-      receiver->untold[topic] = {partition};
-    } else if (!known->second.empty()) {
-      known->second.insert(partition);
-    }
-  }
+  for (const auto& [id, receiver] : receivers_) add_untold(*receiver, topic, partition);
   wake();
+}
+
+void UpdateSender::add_untold(Receiver& to, const std::string& topic, std::int32_t partition) {
+  const auto known = to.untold.find(topic);
+  if (known == to.untold.end()) {
+    to.untold[topic] = {partition};
+  } else if (!known->second.empty()) {
+    known->second.insert(partition);
+  }
+}
+
+void UpdateSender::tell_again(std::int32_t broker, const std::vector<TopicPartition>& partitions) {
+  const auto found = receivers_.find(broker);
+  if (found == receivers_.end()) return;
+  auto& receiver = *found->second;
+  for (const auto& id : partitions) add_untold(receiver, id.topic, id.partition);
+  receiver.again = true;
+  receiver.changed.notify_all();
 }
 
 void UpdateSender::topic_changed(const std::string& topic) {
@@ -123,7 +134,8 @@ Task<> UpdateSender::tell(std::shared_ptr<Receiver> to) {
   MR_CO_TRY(const auto pass, running_.enter());
   auto pause = pause_min;
   while (true) {
-    while (to->told == now_) MR_CO_CHECK(co_await to->changed.wait());
+    while (to->told == now_ && !to->again) MR_CO_CHECK(co_await to->changed.wait());
+    to->again = false;
     const auto moment = now_;
     auto update = next_update(*to);
     auto untold = std::exchange(to->untold, {});
@@ -135,6 +147,7 @@ Task<> UpdateSender::tell(std::shared_ptr<Receiver> to) {
     }
     if (!answer || answer->error != ErrorCode::none) {
       put_back(*to, std::move(untold));
+      to->again = true;
       MR_CO_CHECK(co_await sleep(pause));
       pause = std::min(2 * pause, pause_max);
       continue;
@@ -144,7 +157,7 @@ Task<> UpdateSender::tell(std::shared_ptr<Receiver> to) {
     to->told = moment;
     auto erased = erased_of(update, answer->failures);
     for (const auto& topic : erased) to->deleted.erase(topic.name);
-    listener_.answered(to->broker.id, std::move(erased), std::move(answer->failures));
+    listener_.answered(to->broker.id, update, std::move(erased), std::move(answer->failures));
     told_.notify_all();
   }
 }

@@ -30,9 +30,9 @@ class UpdateListener {
  public:
   virtual ~UpdateListener() = default;
   /// The logs of these topics are not on the broker any more. `failures`: what it could not do of
-  /// the whole update.
-  virtual void answered(std::int32_t broker, std::vector<TopicName> erased,
-                        std::vector<ReplicaFailure> failures) = 0;
+  /// the whole update, `told`.
+  virtual void answered(std::int32_t broker, const ClusterUpdate& told,
+                        std::vector<TopicName> erased, std::vector<ReplicaFailure> failures) = 0;
   /// There is a newer controller.
   virtual void deposed() = 0;
 };
@@ -55,6 +55,8 @@ class UpdateSender {
   /// The brokers of the state are other ones: everybody is told.
   void brokers_changed();
   void partition_changed(const std::string& topic, std::int32_t partition);
+  /// To one broker, which has not done it yet; nothing has changed.
+  void tell_again(std::int32_t broker, const std::vector<TopicPartition>& partitions);
   void topic_changed(const std::string& topic);
   /// Until it answers, the broker is told so.
   void topic_deleted(const TopicName& topic, std::int32_t broker);
@@ -77,6 +79,7 @@ class UpdateSender {
   struct Receiver {
     BrokerState broker;
     bool full = true;
+    bool again = false;  // there is something untold that is no news
     Untold untold;
     std::map<std::string, Uuid> deleted;
     Moment told = 0;
@@ -86,6 +89,7 @@ class UpdateSender {
 
   Task<> tell(std::shared_ptr<Receiver> to);
   ClusterUpdate next_update(Receiver& to) const;
+  static void add_untold(Receiver& to, const std::string& topic, std::int32_t partition);
   static void put_back(Receiver& to, Untold untold);
   void wake();
 

@@ -59,10 +59,10 @@ class TwoBrokers : public ::testing::Test {
     if (!host) return 2;
     return *host == nodes_[0]->host() ? 0 : 1;
   }
-  void create() {
-    auto body = [this]() -> Task<> {
+  void create(std::int16_t replicas = 2) {
+    auto body = [this, replicas]() -> Task<> {
       MR_CO_TRY(auto client, co_await connect_to(client_.network(), "b1"));
-      co_return co_await create_topic(*client, orders.topic, 1, 2);
+      co_return co_await create_topic(*client, orders.topic, 1, replicas);
     };
     const auto created = world_.run(*client_.shards()[0], body, std::chrono::minutes(1));
     ASSERT_TRUE(created) << to_string(created.error());

@@ -217,6 +217,23 @@ TEST_F(ControllerBalanceTest, ADrainedBrokerKeepsWhatTooFewOthersAreLeftFor) {
   EXPECT_EQ(moving(first).size(), 2U) << "now there is somebody";
 }
 
+TEST_F(ControllerBalanceTest, WhoIsDrainedAndGoneIsToldOfAsDrained) {
+  auto& first = start(1);
+  for (const auto id : {2, 3}) start(id);
+  add(first, "orders", {{1, 2, 3}, {3, 1, 2}});
+  die(member_of(3));
+  set(first, {{"cluster.drain.brokers", "3"}});
+  world_.run_for(minutes(1));
+  EXPECT_TRUE(log_.contains("a drained broker keeps replicas: too few other brokers are left"));
+  EXPECT_FALSE(log_.contains("cannot be replaced"));
+  start(4);
+  world_.run_for(seconds(30));
+  EXPECT_TRUE(log_.contains("a drained broker is gone: its replicas are made anew on others"));
+  catch_up_all(first);
+  EXPECT_EQ(replicas(first, "orders")[3], 0);
+  EXPECT_TRUE(log_.contains("a drained broker that is gone is empty"));
+}
+
 TEST_F(ControllerBalanceTest, WhoIsGoneForLongerThanTheSetTimeIsReplaced) {
   defaults_["cluster.balance.replace.after.ms"] = "60000";
   auto& first = start(1);

@@ -344,6 +344,46 @@ TEST_F(ControllerTest, AReplicaThatCannotBeOpenedDoesNotLead) {
   EXPECT_THAT(stored("orders").in_sync, ElementsAre(1));
 }
 
+TEST_F(ControllerTest, AReplicaThatCannotBeOpenedIsTriedAgainLessAndLessOften) {
+  defaults_["auto.leader.rebalance.enable"] = "false";
+  auto& first = start(1);
+  start(2);
+  const auto add = [&](const std::string& name, Ids replicas) {
+    brokers_.failures[2].push_back({.partition = {name, 0},
+                                    .error = ErrorCode::kafka_storage_error,
+                                    .message = "the disk is full"});
+    const auto topic = add_topic(first, name, std::move(replicas));
+    world_.run_for(milliseconds(200));
+    return topic;
+  };
+  const auto orders = add("orders", {2, 1});
+  add("alone", {2});
+  EXPECT_EQ(stored("orders").leader, 1);
+  EXPECT_EQ(stored("alone").leader, -1);
+  const auto asked = brokers_.asked[2];
+  const auto others = brokers_.asked[1];
+  world_.run_for(std::chrono::minutes(5));
+  EXPECT_GE(brokers_.asked[2] - asked, 12);
+  EXPECT_LE(brokers_.asked[2] - asked, 16) << "every 30 s in the end";
+  EXPECT_EQ(brokers_.asked[1], others) << "who has nothing to do with it is not asked";
+  const InSyncChange joins{.partition = {"orders", 0},
+                           .topic_id = orders->id,
+                           .leader_epoch = told(1, "orders")->leader_epoch,
+                           .partition_epoch = told(1, "orders")->partition_epoch,
+                           .in_sync = {1, 2}};
+  EXPECT_EQ(change(first, 1, joins).error, ErrorCode::ineligible_replica);
+
+  brokers_.failures[2].clear();
+  world_.run_for(seconds(31));
+  EXPECT_EQ(stored("alone").leader, 2);
+  EXPECT_EQ(told(2, "alone")->leader, 2);
+  EXPECT_EQ(change(first, 1, joins).error, ErrorCode::none);
+  EXPECT_TRUE(log_.contains("a replica that was offline is there"));
+  const auto done = brokers_.asked[2];
+  world_.run_for(std::chrono::minutes(5));
+  EXPECT_EQ(brokers_.asked[2], done);
+}
+
 TEST_F(ControllerTest, ABrokerThatLeavesInOrderHandsOverFirst) {
   auto& first = start(1);
   for (const auto id : {2, 3}) start(id);
