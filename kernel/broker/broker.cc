@@ -110,8 +110,9 @@ KernelBroker::KernelBroker(BrokerParts parts, BrokerConfig config)
       declared_topics_(parts_, config_, cluster_,
                        [this](NewTopic topic) { return create_declared(std::move(topic)); }),
       checkpoints_(parts_, partitions_),
-      cleaner_(parts_, partitions_,
-               [this] { return ConfigSources(config_, cluster_.state()).merged(); }),
+      cleaner_(
+          parts_, partitions_, [this] { return ConfigSources(config_, cluster_.state()).merged(); },
+          config_.data),
       admin_(parts_, config_, partitions_, topics_, cluster_.controller(), checkpoints_),
       configs_(*this, parts_, config_, cluster_),
       producer_ids_(parts_.coordination, config_.id),

@@ -29,6 +29,9 @@ double number(const ConfigMap& settings, const char* name, double fallback) {
 
 std::int64_t percent(double ratio) { return std::llround(ratio * all_percent); }
 
+// A disk that fails is asked again after this long, then after twice as long.
+constexpr Duration disk_pause_min = std::chrono::seconds(15);
+
 // It is no fault of the log: it goes, it was cut, or we are told to stop.
 bool is_harmless(Errc code) {
   return code == Errc::cancelled || code == Errc::closed || code == Errc::conflict ||
@@ -99,10 +102,11 @@ LogCleaner::Told::Told(Metrics& metrics)
                                       "Records that compaction has removed")) {}
 
 LogCleaner::LogCleaner(BrokerParts& parts, PartitionMap& partitions,
-                       std::function<ConfigMap()> settings)
+                       std::function<ConfigMap()> settings, std::string folder)
     : parts_(parts),
       partitions_(partitions),
       settings_of_(std::move(settings)),
+      folder_(std::move(folder)),
       told_(parts.metrics) {}
 
 void LogCleaner::start() {
@@ -134,6 +138,12 @@ Task<> LogCleaner::turn() {
   if (!settings_.enable) co_return {};
   MR_CO_TRY(const auto seen, co_await look());
   tell(seen);
+  const bool needs_room = std::ranges::any_of(
+      waiting_, [](const auto& one) { return one.second.free_bytes.has_value(); });
+  free_now_.reset();
+  if (needs_room) {
+    MR_CO_TRY(free_now_, co_await free_bytes());
+  }
   begin_passes(seen);
   co_return co_await checkpoint(seen);
 }
@@ -169,22 +179,37 @@ Task<std::vector<LogCleaner::Seen>> LogCleaner::look_on(ShardState* state,
     const auto need = co_await partition->compaction_need(cleaned);
     if (!need) continue;
     const auto cleaned_to = need->compacted ? partition->compaction().cleaned_to : Offset{0};
-    seen.push_back({partition->id(), *need, cleaned_to});
+    const auto segment_bytes = static_cast<std::uint64_t>(partition->config().segment_bytes);
+    const auto room = std::min(segment_bytes, need->range.clean_bytes + need->range.dirty_bytes);
+    seen.push_back({partition->id(), *need, cleaned_to, room});
   }
   co_return std::move(seen);
 }
 
-bool LogCleaner::may_begin(const TopicPartition& id) const {
-  if (cleaning_.contains(id)) return false;
-  const auto found = not_before_.find(id);
-  return found == not_before_.end() || found->second <= now();
+// A pass reads all that is dirty before it writes: it is not tried on the off-chance.
+bool LogCleaner::may_begin(const Seen& one) const {
+  if (cleaning_.contains(one.id)) return false;
+  const auto found = waiting_.find(one.id);
+  if (found == waiting_.end() || found->second.until <= now()) return true;
+  const auto& before = found->second.free_bytes;
+  return before && free_now_ && *free_now_ >= *before + one.room;
+}
+
+// None: the system does not say.
+Task<std::optional<std::uint64_t>> LogCleaner::free_bytes() const {
+  auto work = [&files = parts_.environment.files(), folder = folder_] {
+    return files.space(folder);
+  };
+  auto asking = on_worker(parts_.environment.workers(), std::move(work));
+  const auto space = co_await std::move(asking);
+  co_return space ? std::optional(space->bytes_free) : std::optional<std::uint64_t>();
 }
 
 // The dirtiest first.
 void LogCleaner::begin_passes(const std::vector<Seen>& seen) {
   std::vector<const Seen*> wanted;
   for (const auto& one : seen) {
-    if (one.need.wanted && may_begin(one.id)) wanted.push_back(&one);
+    if (one.need.wanted && may_begin(one)) wanted.push_back(&one);
   }
   std::ranges::sort(wanted, [](const Seen* a, const Seen* b) {
     const auto of_a = a->need.range.dirty_ratio();
@@ -217,12 +242,17 @@ Task<> LogCleaner::clean(Gate::Pass inside, TopicPartition id, CompactionMeans m
   };
   auto cleaning = run_on(owner.shard(), std::move(make));
   const auto done = co_await std::move(cleaning);
+  std::optional<std::uint64_t> left;
+  if (!done && done.error().code == Errc::io) {
+    const auto asked = co_await free_bytes();
+    if (asked) left = *asked;
+  }
   cleaning_.erase(id);
   told_.running.set(static_cast<std::int64_t>(cleaning_.size()));
   if (done) {
     note(id, *done, now() - began);
   } else {
-    note(id, done.error());
+    note(id, done.error(), left);
   }
   ended_since_ = true;
   ended_.notify_all();
@@ -230,7 +260,7 @@ Task<> LogCleaner::clean(Gate::Pass inside, TopicPartition id, CompactionMeans m
 }
 
 void LogCleaner::note(const TopicPartition& id, const CompactionDone& done, Duration took) {
-  not_before_.erase(id);
+  waiting_.erase(id);
   uncleanable_.erase(id);
   told_.passes.add();
   told_.last_run.set(parts_.environment.clock().wall().ms / 1000);
@@ -255,19 +285,26 @@ void LogCleaner::note(const TopicPartition& id, const CompactionDone& done, Dura
                                       {"ms", took / milliseconds(1)}});
 }
 
-void LogCleaner::note(const TopicPartition& id, const Error& error) {
-  const bool harmless = is_harmless(error.code);
-  not_before_[id] = now() + (harmless ? settings_.backoff : uncleanable_pause);
-  if (harmless) {
+void LogCleaner::note(const TopicPartition& id, const Error& error,
+                      std::optional<std::uint64_t> free_bytes) {
+  auto& waiting = waiting_[id];
+  if (is_harmless(error.code)) {
+    waiting = {.until = now() + settings_.backoff};
     parts_.log.debug("a pass of compaction ended early",
                      {{"partition", to_string(id)}, {"error", to_string(error)}});
     return;
   }
+  Duration disk_pause{};
+  if (error.code == Errc::io) {
+    disk_pause = std::clamp<Duration>(2 * waiting.pause, disk_pause_min, uncleanable_pause);
+  }
+  const auto pause = error.code == Errc::io ? disk_pause : uncleanable_pause;
+  waiting = {.until = now() + pause, .pause = disk_pause, .free_bytes = free_bytes};
   uncleanable_.insert(id);
   parts_.log.error("a log cannot be compacted; it stays as it is, and is tried again",
                    {{"partition", to_string(id)},
                     {"error", to_string(error)},
-                    {"again_in_s", uncleanable_pause / std::chrono::seconds(1)}});
+                    {"again_in_s", pause / std::chrono::seconds(1)}});
 }
 
 void LogCleaner::tell(const std::vector<Seen>& seen) {
@@ -276,7 +313,7 @@ void LogCleaner::tell(const std::vector<Seen>& seen) {
   std::uint64_t uncleanable_bytes = 0;
   std::int64_t dirtiest = 0;
   std::int64_t overdue = 0;
-  for (const auto& [id, need, cleaned_to] : seen) {
+  for (const auto& [id, need, cleaned_to, room] : seen) {
     here.insert(id);
     dirtiest = std::max(dirtiest, percent(need.range.dirty_ratio()));
     overdue = std::max(overdue, need.overdue_ms);
@@ -286,7 +323,7 @@ void LogCleaner::tell(const std::vector<Seen>& seen) {
   }
   // What is not here any more has no past when it comes back.
   std::erase_if(uncleanable_, [&here](const auto& id) { return !here.contains(id); });
-  std::erase_if(not_before_, [&here](const auto& one) { return !here.contains(one.first); });
+  std::erase_if(waiting_, [&here](const auto& one) { return !here.contains(one.first); });
   told_.uncleanable_partitions.set(uncleanable);
   told_.uncleanable_bytes.set(static_cast<std::int64_t>(uncleanable_bytes));
   told_.dirty_percent_max.set(dirtiest);

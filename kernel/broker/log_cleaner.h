@@ -8,7 +8,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include <millrace/shard.h>
@@ -33,10 +35,14 @@ struct LogCleanerSettings {
 /// [control thread]
 class LogCleaner {
  public:
-  /// `settings` says what the broker's are now. All of it outlives this.
-  LogCleaner(BrokerParts& parts, PartitionMap& partitions, std::function<ConfigMap()> settings);
+  /// `settings` says what the broker's are now, `folder` where its data is. All of it outlives
+  /// this.
+  LogCleaner(BrokerParts& parts, PartitionMap& partitions, std::function<ConfigMap()> settings,
+             std::string folder);
 
-  /// What has failed is tried again after this long; what ended early, after a backoff.
+  /// What has failed is tried again after this long; what ended early, after a backoff. What the
+  /// disk did not take is tried sooner: at once when there is room, else after a backoff, then
+  /// after twice as long, up to this.
   static constexpr Duration uncleanable_pause = std::chrono::minutes(10);
 
   void start();
@@ -50,6 +56,13 @@ class LogCleaner {
     TopicPartition id;
     CompactionNeed need;
     Offset cleaned_to;
+    std::uint64_t room = 0;  // what a pass takes of the disk at once, at most
+  };
+  // A partition whose last pass has not come to its end.
+  struct Waiting {
+    MonoTime until;
+    Duration pause{};                         // before the next try, where the disk failed
+    std::optional<std::uint64_t> free_bytes;  // of the disk, when it failed
   };
 
   Task<> loop();
@@ -60,10 +73,11 @@ class LogCleaner {
   void begin(const TopicPartition& id);
   Task<> clean(Gate::Pass inside, TopicPartition id, CompactionMeans means);
   void note(const TopicPartition& id, const CompactionDone& done, Duration took);
-  void note(const TopicPartition& id, const Error& error);
+  void note(const TopicPartition& id, const Error& error, std::optional<std::uint64_t> free_bytes);
+  Task<std::optional<std::uint64_t>> free_bytes() const;
   Task<> checkpoint(const std::vector<Seen>& seen);
   void tell(const std::vector<Seen>& seen);
-  bool may_begin(const TopicPartition& id) const;
+  bool may_begin(const Seen& one) const;
   MonoTime now() const { return parts_.environment.control().now(); }
 
   struct Told {
@@ -87,13 +101,15 @@ class LogCleaner {
   BrokerParts& parts_;
   PartitionMap& partitions_;
   std::function<ConfigMap()> settings_of_;
+  const std::string folder_;
   LogCleanerSettings settings_;
   OffsetMap::Secret secret_{};
   RateLimit rate_;
   Told told_;
   std::shared_ptr<const Offsets> noted_;  // as checkpointed last; null: not read yet
   std::set<TopicPartition> cleaning_;
-  std::map<TopicPartition, MonoTime> not_before_;
+  std::map<TopicPartition, Waiting> waiting_;
+  std::optional<std::uint64_t> free_now_;  // asked for while something waits for room
   std::set<TopicPartition> uncleanable_;
   std::shared_ptr<std::atomic<bool>> stopping_ = std::make_shared<std::atomic<bool>>(false);
   Event ended_;               // a pass

@@ -214,6 +214,13 @@ TEST_F(LogCleanerTest, AFailureIsToldAndTriedAgain) {
   EXPECT_EQ(tries(), 1);
   world_.run_for(LogCleaner::uncleanable_pause);
   EXPECT_EQ(tries(), 2);
+  // A disk that fails may be sound again soon: 15 s, then 30, 60 and 120.
+  storage.stored.read_error = Error{Errc::io, "no space left"};
+  world_.run_for(LogCleaner::uncleanable_pause);
+  const auto soon = tries();
+  world_.run_for(240s);
+  EXPECT_GE(tries() - soon, 3);
+  EXPECT_LE(tries() - soon, 5);
   own_storage_ = nullptr;
   restart();
 }
