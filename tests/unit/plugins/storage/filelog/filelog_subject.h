@@ -55,8 +55,12 @@ class FilelogSubject final : public testing::StorageSubject {
     ASSERT_TRUE(closed) << to_string(closed.error());
   }
   /// The power goes and comes back.
-  void crash(std::unique_ptr<PartitionLog>& log) {
-    node_.crash();
+  void crash(std::unique_ptr<PartitionLog>& log) { end(log, &testing::SimEnvironment::crash); }
+  /// The process dies, and the machine does not.
+  void kill(std::unique_ptr<PartitionLog>& log) { end(log, &testing::SimEnvironment::kill); }
+  using Death = void (testing::SimEnvironment::*)();
+  void end(std::unique_ptr<PartitionLog>& log, Death death) {
+    (node_.*death)();
     if (log) (void)run(log->close());
     log.reset();
     storage_.reset();

@@ -182,7 +182,7 @@ TEST(RewriteTest, TheCheckpointKnowsThatItsGapsAreNoLoss) {
 
 /// What the first operation on the disk that fails leaves, for each of them; and the recovery from
 /// that fails at each of its own.
-TEST(RewriteTest, ACrashAtAnyMomentLeavesTheOldSegmentsOrTheNewOne) {
+void die_at_each_change(FilelogSubject::Death death) {
   int olds = 0;
   int news = 0;
   for (std::uint64_t kill = 0;; ++kill) {
@@ -201,14 +201,14 @@ TEST(RewriteTest, ACrashAtAnyMomentLeavesTheOldSegmentsOrTheNewOne) {
     }
     const bool over = !scene.subject.node().crashed() && scene.subject.disk().info("/data");
     scene.rewrite.reset();
-    scene.subject.crash(scene.log);
+    scene.subject.end(scene.log, death);
     for (std::uint64_t again = 0; again < kill % 12; ++again) {
       scene.subject.disk().crash_after(again);
       std::unique_ptr<PartitionLog> half;
       if (scene.subject.run(scene.subject.storage().lock())) {
         if (auto opened = scene.subject.open()) half = std::move(opened->log);
       }
-      scene.subject.crash(half);
+      scene.subject.end(half, death);
     }
     scene.subject.lock();
     scene.open();
@@ -226,6 +226,15 @@ TEST(RewriteTest, ACrashAtAnyMomentLeavesTheOldSegmentsOrTheNewOne) {
   }
   EXPECT_GT(olds, 5);
   EXPECT_GT(news, 5);
+}
+
+TEST(RewriteTest, ACrashAtAnyMomentLeavesTheOldSegmentsOrTheNewOne) {
+  die_at_each_change(&testing::SimEnvironment::crash);
+}
+
+// All that was done until then is there, synced or not: each step of the exchange is met as it is.
+TEST(RewriteTest, AKillAtAnyMomentLeavesTheOldSegmentsOrTheNewOne) {
+  die_at_each_change(&testing::SimEnvironment::kill);
 }
 
 /// A commit, in the midst of which, after so many steps of the environment, `then` happens; the
