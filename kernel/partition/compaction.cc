@@ -67,16 +67,21 @@ Task<CompactionDone> Compaction::run() {
   const auto& range = job_.range;
   done_.from = done_.cleaned_to = range.first_dirty;
   MR_CO_CHECK(co_await map_dirty());
-  const auto segments = job_.log.segments();
-  const auto since = clean_since(segments, range.first_dirty);
-  const auto old_since = since.ms - std::min(job_.config.delete_retention_ms, since.ms);
-  transactions_.emplace(std::move(job_.aborted), job_.log.bounds().start);
-  for (const auto& group : group_segments(segments, mapped_, job_.config)) {
-    MR_CO_CHECK(co_await rewrite_group(group, group.modified.ms > old_since));
-  }
+  const auto since = clean_since(job_.log.segments(), range.first_dirty);
+  const auto old_since_ms = since.ms - std::min(job_.config.delete_retention_ms, since.ms);
+  MR_CO_CHECK(co_await rewrite_all(old_since_ms));
   done_.cleaned_to = mapped_;
   done_.spent_markers = transactions_->spent();
   co_return std::move(done_);
+}
+
+// None: the log begins behind `wanted.from` by now.
+Task<std::optional<Payload>> Compaction::read(ReadRequest wanted) {
+  auto batches = co_await job_.log.read(wanted);
+  const bool known = batches && !batches->empty();
+  if (!known && job_.log.bounds().start > wanted.from) co_return std::optional<Payload>();
+  if (!batches) co_return batches.error();
+  co_return std::optional<Payload>(*std::move(batches));
 }
 
 Task<> Compaction::map_dirty() {
@@ -90,13 +95,18 @@ Task<> Compaction::map_dirty() {
   while (mapped_ < range.limit && !done_.map_was_full) {
     MR_CO_CHECK(job_.go_on());
     const ReadRequest wanted{.from = mapped_, .limit = range.limit, .bytes_max = means.step_bytes};
-    MR_CO_TRY(auto batches, co_await job_.log.read(wanted));
-    if (batches.empty()) {  // nothing but a gap is left
+    MR_CO_TRY(auto batches, co_await read(wanted));
+    if (!batches) {
+      mapped_ = std::min(job_.log.bounds().start, range.limit);
+      transactions_->skip_to(mapped_);
+      continue;
+    }
+    if (batches->empty()) {  // nothing but a gap is left
       mapped_ = range.limit;
       break;
     }
-    const auto bytes = batches.size();
-    auto work = [this, batches = std::move(batches)] {
+    const auto bytes = batches->size();
+    auto work = [this, batches = *std::move(batches)] {
       return map_batches(batches, job_.range.first_dirty, job_.opening, *transactions_, *map_);
     };
     auto mapping = on_worker(job_.environment.workers(), std::move(work));
@@ -114,13 +124,40 @@ Task<> Compaction::map_dirty() {
                                        "; raise log.cleaner.dedupe.buffer.size"};
 }
 
-Task<> Compaction::rewrite_group(SegmentGroup group, bool old_tombstones) {
+Task<> Compaction::rewrite_all(std::int64_t old_since_ms) {
+  start_ = job_.log.bounds().start;
+  transactions_.emplace(std::move(job_.aborted), start_);
+  auto groups = group_segments(job_.log.segments(), mapped_, job_.config);
+  for (std::size_t at = 0; at < groups.size();) {
+    MR_CO_CHECK(job_.go_on());
+    if (const auto start = job_.log.bounds().start; start != start_) {
+      start_ = start;
+      transactions_->skip_to(start);
+      auto left = job_.log.segments();
+      std::erase_if(left, [from = groups[at].from](const auto& one) { return one.base < from; });
+      groups = group_segments(left, mapped_, job_.config);
+      at = 0;
+      continue;
+    }
+    const bool old_tombstones = groups[at].modified.ms > old_since_ms;
+    MR_CO_TRY(const bool whole, co_await rewrite_group(groups[at], old_tombstones));
+    if (whole) ++at;
+  }
+  co_return {};
+}
+
+bool Compaction::has_moved_into(const SegmentGroup& group) const {
+  const auto start = job_.log.bounds().start;
+  return start != start_ && start > group.from;
+}
+
+// False: it has lost its first records meanwhile, and nothing of it is replaced.
+Task<bool> Compaction::rewrite_group(SegmentGroup group, bool old_tombstones) {
   CompactionRules rules{.now = job_.environment.clock().wall(),
                         .delete_retention_ms = job_.config.delete_retention_ms,
                         .mapped = mapped_,
                         .producers = job_.producers,
                         .old_tombstones = old_tombstones};
-  MR_CO_CHECK(job_.go_on());
   MR_CO_TRY(auto rewrite, job_.log.rewrite(group.from, group.to));
   Rewriting rewriting{.group = group,
                       .rewrite = std::move(rewrite),
@@ -128,26 +165,42 @@ Task<> Compaction::rewrite_group(SegmentGroup group, bool old_tombstones) {
                       .opening = job_.opening,
                       .map = *map_,
                       .transactions = *transactions_};
+  const auto transactions_before = *transactions_;
   const auto read_before = done_.bytes_read;
-  for (auto next = std::max(group.from, job_.log.bounds().start); next < group.to;) {
-    MR_CO_CHECK(job_.go_on());
-    MR_CO_TRY(next, co_await rewrite_step(&rewriting, next));
-  }
-  const auto before = done_.bytes_read - read_before;
+  auto done = co_await rewrite_steps(&rewriting);
   // One segment that stays as it is need not be replaced by itself.
   const bool needed = rewriting.changed || group.segments > 1;
+  const bool whole = done && !has_moved_into(group);
+  const auto written = rewriting.rewrite->bytes();
+  if (whole && needed) done = co_await job_.commit(*rewriting.rewrite);
+  if (!(whole && done) && has_moved_into(group)) {
+    MR_CO_CHECK(job_.go_on());
+    *transactions_ = transactions_before;
+    co_return false;
+  }
+  MR_CO_CHECK(std::move(done));
+  const auto before = done_.bytes_read - read_before;
   done_.bytes_before += before;
-  done_.bytes_after += needed ? rewriting.rewrite->bytes() : before;
+  done_.bytes_after += needed ? written : before;
   done_.records_removed += rewriting.removed;
-  if (needed) MR_CO_CHECK(co_await job_.commit(*rewriting.rewrite));
+  co_return true;
+}
+
+Task<> Compaction::rewrite_steps(Rewriting* rewriting) {
+  const auto& group = rewriting->group;
+  for (auto next = std::max(group.from, start_); next < group.to && !has_moved_into(group);) {
+    MR_CO_CHECK(job_.go_on());
+    MR_CO_TRY(next, co_await rewrite_step(rewriting, next));
+  }
   co_return {};
 }
 
 Task<Offset> Compaction::rewrite_step(Rewriting* rewriting, Offset from) {
   const auto to = rewriting->group.to;
   const ReadRequest wanted{.from = from, .limit = to, .bytes_max = job_.means.step_bytes};
-  MR_CO_TRY(auto batches, co_await job_.log.read(wanted));
-  if (batches.empty()) co_return to;  // a gap up to the end
+  MR_CO_TRY(auto found, co_await read(wanted));
+  if (!found || found->empty()) co_return to;  // it has gone, or is a gap up to the end
+  auto batches = *std::move(found);
   const auto bytes = batches.size();
   const auto written_before = rewriting->rewrite->bytes();
   auto work = [rewriting, batches = std::move(batches)] { return rewriting->step(batches); };

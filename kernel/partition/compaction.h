@@ -41,7 +41,8 @@ struct CompactionDone {
   std::vector<Offset> spent_markers;  ///< see TransactionWalk
 };
 
-/// [partition's shard]
+/// What is removed at the log's start while a pass runs is nothing to it: the segments that were
+/// about to be replaced by then are looked at once more, without it.  [partition's shard]
 class Compaction {
  public:
   struct Job {
@@ -73,13 +74,18 @@ class Compaction {
   struct Rewriting;
 
   Task<> map_dirty();
-  Task<> rewrite_group(SegmentGroup group, bool old_tombstones);
+  Task<std::optional<Payload>> read(ReadRequest wanted);
+  Task<> rewrite_all(std::int64_t old_since_ms);
+  Task<bool> rewrite_group(SegmentGroup group, bool old_tombstones);
+  Task<> rewrite_steps(Rewriting* rewriting);
   Task<Offset> rewrite_step(Rewriting* rewriting, Offset from);
+  bool has_moved_into(const SegmentGroup& group) const;
   Task<> pace(std::uint64_t bytes);
 
   Job job_;
   std::optional<OffsetMap> map_;
   std::optional<TransactionWalk> transactions_;
+  Offset start_;  // of the log, as the pass has taken note of it
   Offset mapped_;
   CompactionDone done_;
 };

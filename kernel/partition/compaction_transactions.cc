@@ -11,6 +11,16 @@ TransactionWalk::TransactionWalk(std::vector<AbortedRow> rows, Offset from)
   std::ranges::sort(rows_, {}, &AbortedRow::first);
 }
 
+// Of a transaction whose marker is gone nothing is left: what its producer has sent since is
+// another one's.
+void TransactionWalk::skip_to(Offset start) {
+  const auto open = rows_.begin() + static_cast<std::ptrdiff_t>(begun_);
+  rows_.erase(std::remove_if(open, rows_.end(),
+                             [start](const AbortedRow& row) { return row.last < start; }),
+              rows_.end());
+  std::erase_if(aborted_, [start](const auto& one) { return one.second.marker < start; });
+}
+
 void TransactionWalk::begin_until(Offset last) {
   for (; begun_ < rows_.size() && rows_[begun_].first <= last; ++begun_) {
     const auto& row = rows_[begun_];

@@ -23,6 +23,9 @@ class TransactionWalk {
   /// `rows` are those of the log, in any order; the walk begins at `from`.
   TransactionWalk(std::vector<AbortedRow> rows, Offset from);
 
+  /// The log begins at `start` now, behind where this has come to, perhaps: nothing below follows.
+  void skip_to(Offset start);
+
   /// The next batch, of records. Whether its transaction was aborted.
   bool aborted(const BatchHeader& data);
 

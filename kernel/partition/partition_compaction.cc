@@ -120,11 +120,10 @@ Task<CompactionDone> Partition::run_compaction(CompactionMeans means,
   }
   // The dirty part is read twice, and everything is written once at most.
   compaction_.bytes_to_do = range.dirty_bytes + 2 * (range.clean_bytes + range.dirty_bytes);
-  auto go_on = [this, stopping = std::move(stopping), cuts = cuts_,
-                start = log_->bounds().start]() -> Result<> {
+  auto go_on = [this, stopping = std::move(stopping), cuts = cuts_]() -> Result<> {
     if (stopping()) return Error{Errc::cancelled, "compaction is told to stop"};
     if (closing_) return Error{Errc::closed, "the partition is closing"};
-    if (cuts_ == cuts && log_->bounds().start == start) return {};
+    if (cuts_ == cuts) return {};
     return Error{Errc::conflict, "the log was cut while it was compacted"};
   };
   Compaction compaction(

@@ -126,6 +126,14 @@ class StoredPartition {
 
   /// From within, as when something else is under way.
   void begin_maintenance() { spawn(shard(), partition_->maintain(), "maintenance"); }
+  void begin_trim(Offset before) {
+    auto trimming = [](Partition& partition, Offset to) -> Task<> {
+      const auto trimmed = co_await partition.trim({.before = to});
+      EXPECT_TRUE(trimmed && trimmed->error == ErrorCode::none);
+      co_return {};
+    };
+    spawn(shard(), trimming(*partition_, before), "trim");
+  }
 
   /// As DeleteRecords does it: the new start is durable before it is answered.
   void trim(Offset before) {
