@@ -462,6 +462,10 @@ def test_an_aggregate_goes_on_as_its_upgraded_plugin_and_one_that_does_not_fit_i
             if answer.status != 503 or time.monotonic() > deadline:
                 return answer.json()["answer"]
 
+    def runs() -> str:
+        plugins = Streams(one).http.get("/admin/plugins")["plugins"]
+        return next(plugin["version"] for plugin in plugins if plugin["instance"] == "tally")
+
     def reload() -> None:
         one.process.send_signal(signal.SIGHUP)
         one.wait_told("RELOADING=1")
@@ -469,15 +473,15 @@ def test_an_aggregate_goes_on_as_its_upgraded_plugin_and_one_that_does_not_fit_i
 
     try:
         one.begin().wait_told("READY=1")
-        assert add(5) == "one:5"
+        assert add(5) == "one:5" and runs() == "one"
         install(versions / "tally_two.so", file)
         reload()
         one.wait_for_log_line("SIGHUP: done", "aggregate tally: replaced by version two")
-        assert add(7) == "two:12"
+        assert add(7) == "two:12" and runs() == "two"
         install(versions / "tally_cannot_read.so", file)
         reload()
         one.wait_for_log_line("SIGHUP: not done", "cannot go on from what is there")
-        assert add(1) == "two:13"
+        assert add(1) == "two:13" and runs() == "two"
         assert one.stop()[0] == 0
     finally:
         one.close()
