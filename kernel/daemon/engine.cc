@@ -369,9 +369,10 @@ void Engine::tell_plugins() {
   auto facts = plugins_->facts();
   for (auto& fact : facts) {
     const auto replaced = replaced_.find(fact.instance);
-    if (fact.kind != "operators" || replaced == replaced_.end()) continue;
-    fact.version = replaced->second.descriptor->version;
-    fact.path = replaced->second.path;
+    // From the same file as before, which is another one by now.
+    if (fact.kind == "operators" && replaced != replaced_.end()) {
+      fact.version = replaced->second->version;
+    }
   }
   const auto note = [this](const std::vector<PluginFact>& plugins, std::int64_t value) {
     for (const auto& plugin : plugins) {

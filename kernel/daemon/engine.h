@@ -129,7 +129,7 @@ class Engine {
   std::unique_ptr<ReplacementService> replacements_;
   bool broker_open_ = false;
   // Plugins whose aggregates a reload has replaced, by instance: as what they run since.
-  std::map<std::string, PluginLibrary> replaced_;
+  std::map<std::string, const MillraceDescriptor*> replaced_;
   std::vector<Transport*> listening_;
   std::vector<Endpoint> endpoints_;
   bool endpoints_told_ = true;  // as they are now

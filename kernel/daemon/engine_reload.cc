@@ -202,12 +202,12 @@ Task<> Engine::replace_aggregates(const std::vector<PlannedPlugin>& wanted,
     const auto* before = find_plugin(plugins_->planned(), plugin);
     if (before == nullptr || !has_aggregates_alone(*before, plugin)) continue;
     const auto known = replaced_.find(plugin.request.instance);
-    const auto* running = (known == replaced_.end() ? before->library : known->second).descriptor;
+    const auto* running = known == replaced_.end() ? before->library.descriptor : known->second;
     if (running == plugin.library.descriptor) continue;
     auto replacing = replace_aggregates_of(plugin, outcome);
     MR_CO_TRY(const bool all, co_await std::move(replacing));
     if (!all) continue;
-    replaced_.insert_or_assign(plugin.request.instance, plugin.library);
+    replaced_[plugin.request.instance] = plugin.library.descriptor;
     tell_plugins();
   }
   co_return {};

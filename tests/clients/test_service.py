@@ -464,7 +464,9 @@ def test_an_aggregate_goes_on_as_its_upgraded_plugin_and_one_that_does_not_fit_i
 
     def runs() -> str:
         plugins = Streams(one).http.get("/admin/plugins")["plugins"]
-        return next(plugin["version"] for plugin in plugins if plugin["instance"] == "tally")
+        (tally,) = (plugin for plugin in plugins if plugin["instance"] == "tally")
+        assert tally["path"] == str(file), "where the next start finds it too"
+        return tally["version"]
 
     def reload() -> None:
         one.process.send_signal(signal.SIGHUP)
