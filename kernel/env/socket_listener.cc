@@ -1,5 +1,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -15,6 +17,17 @@ namespace {
 constexpr Duration exhausted_wait = std::chrono::milliseconds(100);
 // One line about it per so much time.
 constexpr Duration exhausted_log_interval = std::chrono::seconds(10);
+
+// The rest is for files, or a crowd of clients would keep logs from being written.
+constexpr rlim_t files_share = 4;  // of all: a quarter
+
+// A new descriptor has the lowest number that is free: from this one on so many are open that
+// connections may have no more. The limit can be changed at any time.
+bool is_for_files(int descriptor) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
+  return static_cast<rlim_t>(descriptor) >= limit.rlim_cur - limit.rlim_cur / files_share;
+}
 
 enum class Refusal { none_waiting, this_one_failed, exhausted, broken };
 
@@ -48,7 +61,18 @@ struct SocketListener::Socket {
   Address local;
   BlockingPool& workers;
   std::optional<MonoTime> exhausted_logged_at{};
+  std::optional<MonoTime> refused_at{};  // last
 
+  // Once for a crowd: it is over when nobody was refused for a while.
+  void log_refused() {
+    const bool told = refused_at && loop.now() < *refused_at + exhausted_log_interval;
+    refused_at = loop.now();
+    if (told) return;
+    loop.log().warning(
+        "connections are refused: they have three quarters of the files that may be open, and the "
+        "rest is for logs; raise the limit of open files (ulimit -n, LimitNOFILE=)",
+        {{"listener", to_string(local)}});
+  }
   void log_exhausted(int number) {
     if (exhausted_logged_at && loop.now() < *exhausted_logged_at + exhausted_log_interval) return;
     exhausted_logged_at = loop.now();
@@ -69,6 +93,11 @@ Task<Accepted> accept_one(std::shared_ptr<SocketListener::Socket> socket) {
     const int descriptor =
         ::accept4(socket->descriptor->number(), reinterpret_cast<sockaddr*>(&peer), &size,
                   SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (descriptor >= 0 && is_for_files(descriptor)) {
+      ::close(descriptor);
+      socket->log_refused();
+      continue;
+    }
     if (descriptor >= 0) co_return Accepted{descriptor, address_of(peer)};
     const int number = errno;
     switch (refusal_of(number)) {

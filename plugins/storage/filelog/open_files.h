@@ -10,6 +10,11 @@
 
 namespace millrace::filelog {
 
+/// How many log files may stay open where `wanted` shall: of the descriptors that the process may
+/// have an eighth at most, half of what connections leave. The other half is for those that are
+/// open for a moment.
+std::size_t files_to_keep_open(FileSystem& files, std::size_t wanted);
+
 /// The open files of one shard's logs.  [that shard]
 class OpenFiles {
  public:

@@ -8,7 +8,9 @@ namespace {
 
 constexpr MillraceOption declared_options[] = {
     {"open_files_max", MILLRACE_OPTION_INTEGER, nullptr, "4096", 16, 1'000'000, nullptr,
-     "How many log files are kept open; those not used for the longest time are closed.", 0},
+     "How many log files are kept open, an eighth of the files that the process may have open at "
+     "most; those not used for the longest time are closed.",
+     0},
     {"reserve_bytes", MILLRACE_OPTION_INTEGER, "bytes", "67108864", 0, std::int64_t{1} << 40,
      nullptr,
      "So much of the disk, or a 64th of a small one, is kept free of records for checkpoints, "
@@ -36,7 +38,9 @@ class FilelogPlugin final : public Plugin {
     if (folder.empty()) return Error{Errc::invalid_argument, "broker.data: no folder is set"};
     const auto& options = host.options();
     const StorageSettings settings{
-        .open_files_max = static_cast<std::size_t>(options.integer("open_files_max")),
+        .open_files_max =
+            files_to_keep_open(host.environment().files(),
+                               static_cast<std::size_t>(options.integer("open_files_max"))),
         .reserve_bytes = static_cast<std::uint64_t>(options.integer("reserve_bytes")),
         .cold = {.ahead_bytes_max = static_cast<std::uint64_t>(options.integer("cold_ahead_bytes")),
                  .kept_bytes_max = static_cast<std::uint64_t>(options.integer("cold_kept_bytes"))}};
