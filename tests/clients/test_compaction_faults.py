@@ -1,11 +1,13 @@
 """Compaction while things go wrong: the newest of each key is there whatever happens, what cannot be
 compacted is told and keeps no other log from it, and nothing half-done stays behind."""
 
+import contextlib
 import os
 import random
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import confluent_kafka as ck
 import pytest
@@ -27,6 +29,13 @@ SOON = {
 COMPACTED = {"cleanup.policy": "compact", "segment.bytes": "20000", "delete.retention.ms": "0"}
 FILLER = b"filler"
 DISK_BYTES = 24 << 20
+FIRST = f"{0:020}"
+CLEANED = [".log.cleaned", ".index.cleaned", ".timeindex.cleaned"]
+STEPS = [".log.cleaned", ".log", ".log.swap", *CLEANED[1:], ".index", ".timeindex"]
+STEPS += [".index.swap", ".timeindex.swap"]
+RENAMES = "rename,renameat,renameat2"
+SOON_SECONDS = 12
+"""Less than the first pause after a disk has failed."""
 
 
 @pytest.fixture
@@ -125,6 +134,65 @@ def test_kills_during_passes_lose_nothing_and_leave_nothing(request, broker):
     broker.start()
 
 
+def wait_until_traced(broker) -> None:
+    """Every thread of it."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    tasks = Path(f"/proc/{broker.process.pid}/task")
+    while any("TracerPid:\t0\n" in (task / "status").read_text() for task in tasks.iterdir()):
+        assert time.monotonic() < deadline, "strace does not begin"
+
+
+def killed_when_it_renames(broker, path: Path, then) -> None:
+    """By the kernel, before the file has another name; `then` makes it go there."""
+    words = ["strace", "-f", "-qq", "-o", "/dev/null", "-p", str(broker.process.pid), "-P", str(path)]
+    words += ["-e", f"trace={RENAMES}", "-e", f"inject={RENAMES}:signal=SIGKILL"]
+    tracer = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    try:
+        wait_until_traced(broker)
+        threading.Thread(target=then, daemon=True).start()
+        broker.process.wait(DEADLINE_SECONDS)
+    finally:
+        tracer.terminate()
+        tracer.wait()
+    broker.kill()
+
+
+def test_a_kill_at_a_step_of_the_exchange_loses_nothing(request, broker):
+    """Before one of its renames, in turn: new files get the name by which a start goes on with them, old
+    ones lose theirs, the new ones take their place. More `--kills` are more of these steps."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may trace another process")
+    late = COMPACTED | {"min.compaction.lag.ms": "3600000"}
+    for seed, step in enumerate(STEPS[: request.config.getoption("--kills")]):
+        topic = f"states-{seed}"
+        broker.start()
+        writer = Writer(broker.address, topic, seed)
+        writer.client.create_topic(topic, 1, late)
+        writer.send(400)
+        writer.send_what_stays_dirty()
+        first = broker.folder / "data" / f"{topic}-0" / FIRST
+
+        def compact(client=writer.client, topic=topic) -> None:
+            client.adjust(topic, "set", "min.compaction.lag.ms", "0")
+
+        def try_to_compact(compact=compact) -> None:
+            with contextlib.suppress(Exception):  # nobody answers who is dead
+                compact()
+
+        killed_when_it_renames(broker, first.with_name(FIRST + step), try_to_compact)
+        assert first.with_name(FIRST + step).exists()
+        swap = first.with_name(FIRST + ".log.swap").exists()
+        assert swap == (step not in CLEANED), step
+        broker.start()
+        writer.assert_newest_are_there()
+        compact()
+        writer.wait_until_compacted()
+        writer.assert_newest_are_there()
+        assert broker.stop()[0] == 0
+        assert half_done(broker, f"{topic}-0") == []
+    broker.start()
+
+
 def test_a_corrupt_batch_is_told_and_keeps_no_other_log_from_being_compacted(broker):
     broker.start()
     writer = Writer(broker.address, "sound", seed=5)
@@ -181,10 +249,13 @@ def test_a_full_disk_ends_a_pass_and_nothing_else(tmp_path):
         writer.assert_newest_are_there()
         assert not list((disk / "states-0").glob("*.swap"))
         ballast.unlink()
+        freed = time.monotonic()
+        broker.wait_for_log_line("compacted a log", "states-0")
+        assert time.monotonic() - freed < SOON_SECONDS, "it is tried as soon as there is room"
+        writer.assert_newest_are_there()
         broker.kill()
         broker.start()
         writer.send(2000, at_once=1000)
-        broker.wait_for_log_line("compacted a log", "states-0")
         writer.assert_newest_are_there()
         assert broker.stop()[0] == 0
     finally:
