@@ -17,11 +17,13 @@ std::size_t files_to_keep_open(FileSystem& files, std::size_t wanted) {
   const auto bytes = (*file)->read_at(0, space);
   if (!bytes) return wanted;
   auto text = as_text(Bytes(space).first(*bytes));
-  text.remove_prefix(std::min(text.find(name), text.size()));
-  text.remove_prefix(std::min(text.find_first_of("0123456789"), text.size()));
+  const auto at = text.find(name);
+  if (at == text.npos) return wanted;
+  text.remove_prefix(at + name.size());
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   std::size_t limit = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), limit);
-  return read.ec == std::errc{} ? std::min(wanted, limit / share) : wanted;
+  return read.ec == std::errc{} ? std::min(wanted, limit / share) : wanted;  // "unlimited"
 }
 
 OpenFiles::OpenFiles(std::size_t files_max) : files_max_(std::max<std::size_t>(files_max, 2)) {}

@@ -46,6 +46,26 @@ class OpenFilesTest : public ::testing::Test {
   std::vector<Buffer> batches_;
 };
 
+TEST_F(OpenFilesTest, NoMoreStayOpenThanTheProcessMayHaveOpen) {
+  auto& files = subject_.disk();
+  EXPECT_EQ(files_to_keep_open(files, 4096), 4096u) << "nothing is known";
+  const auto limit = [&files](const std::string& text) {
+    ASSERT_TRUE(files.make_folders("/proc/self"));
+    ASSERT_TRUE(replace_file(files, "/proc/self/limits", as_bytes(text)));
+  };
+  const std::string before =
+      "Limit        Soft Limit   Hard Limit   Units\nMax processes  7  7  processes\n";
+  limit(before + "Max open files            1024                 524288               files\n");
+  EXPECT_EQ(files_to_keep_open(files, 4096), 128u);
+  EXPECT_EQ(files_to_keep_open(files, 100), 100u);
+  limit(before +
+        "Max open files            unlimited            unlimited            files\n"
+        "Max locked memory  8388608  8388608  bytes\n");
+  EXPECT_EQ(files_to_keep_open(files, 4096), 4096u);
+  limit("garbage");
+  EXPECT_EQ(files_to_keep_open(files, 4096), 4096u);
+}
+
 TEST_F(OpenFilesTest, ManySegmentsAreWrittenAndReadWithFewFilesOpen) {
   fill(30);
   std::mt19937 random(7);
