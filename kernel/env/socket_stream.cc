@@ -33,11 +33,23 @@ using Socket = SocketStream::Socket;
 
 constexpr std::size_t parts_per_call_max = 64;
 constexpr std::size_t read_chunk_bytes = 256 << 10;
-// A peer that reads as fast as we write lets the loop's other work run after so many bytes.
-constexpr std::size_t bytes_per_turn_max = 4 << 20;
+// What all streams of a loop together send of large parts in one of its rounds: whoever has little
+// to send or to do goes on after at most so much, however many read much at once.
+constexpr std::size_t bytes_per_round_max = 2 << 20;
+constexpr std::size_t large_part_bytes = 64 << 10;
 
 // What is in memory stays there for so long; later it is asked for again.
 constexpr Duration memory_lasts = std::chrono::milliseconds(100);
+
+// Of the round that this thread's loop is in.
+thread_local std::size_t round_bytes_left = bytes_per_round_max;
+
+void take_from_round(EventLoop& loop, std::size_t bytes) {
+  if (round_bytes_left == bytes_per_round_max) {
+    loop.post([] { round_bytes_left = bytes_per_round_max; });
+  }
+  round_bytes_left -= std::min(bytes, round_bytes_left);
+}
 
 Error closed_here() { return {Errc::closed, "the connection was closed here"}; }
 
@@ -62,6 +74,7 @@ class Unsent {
     }
     return count;
   }
+  bool next_is_large() const { return size_of(parts_[next_]) - taken_ >= large_part_bytes; }
   bool more_than(std::size_t parts) const { return next_ + parts < parts_.size(); }
 
   void sent(std::size_t bytes) {
@@ -115,7 +128,7 @@ Error file_ended(const Unsent& unsent) {
 
 Result<std::size_t> send_file(const Socket& socket, const Unsent& unsent) {
   auto position = static_cast<off_t>(unsent.file_position());
-  const auto bytes = std::min<std::uint64_t>(unsent.file_bytes(), bytes_per_turn_max);
+  const auto bytes = std::min<std::uint64_t>(unsent.file_bytes(), bytes_per_round_max);
   const auto sent =
       ::sendfile(socket.descriptor->number(), unsent.file()->file->descriptor(), &position, bytes);
   if (sent == 0) return file_ended(unsent);
@@ -135,24 +148,28 @@ bool needs_reading(const Unsent& unsent) {
   return unsent.file() && unsent.file()->file->descriptor() < 0;
 }
 
-// Sends parts up to the end or to one that has to be read first, which is true, or until it has to
-// wait for its turn.
-Result<bool> send_parts(const Socket& socket, Unsent& unsent) {
-  std::size_t bytes_this_turn = 0;
+enum class Stopped {
+  nothing_left,  // but what has to be read first
+  no_room,       // at the peer
+  end_of_share,  // of the loop's round
+};
+
+Result<Stopped> send_parts(const Socket& socket, Unsent& unsent) {
   while (!unsent.empty() && !needs_reading(unsent)) {
     if (socket.descriptor->closed()) return closed_here();
+    if (round_bytes_left == 0 && unsent.next_is_large()) return Stopped::end_of_share;
     MR_TRY(const auto bytes,
            unsent.file() ? send_file(socket, unsent) : send_buffers(socket, unsent));
+    if (bytes == 0) return Stopped::no_room;
     unsent.sent(bytes);
-    bytes_this_turn += bytes;
-    if (bytes == 0 || bytes_this_turn >= bytes_per_turn_max) return false;
+    if (bytes >= large_part_bytes) take_from_round(socket.descriptor->loop(), bytes);
   }
-  return true;
+  return Stopped::nothing_left;
 }
 
 // What a call sends next is in memory, though its peer has kept it waiting for long.
 Task<> bring_back(std::shared_ptr<Socket> socket, FileRange next) {
-  next.size = std::min<std::uint64_t>(next.size, bytes_per_turn_max);
+  next.size = std::min<std::uint64_t>(next.size, bytes_per_round_max);
   if (next.file->resident(next.offset, next.size)) co_return {};
   const auto* cached = CachedFile::of(*next.file);
   if (!cached) co_return {};
@@ -172,24 +189,27 @@ Task<> wait_for_room(std::shared_ptr<Socket> socket, const Unsent& unsent) {
   co_return co_await bring_back(std::move(socket), std::move(next));
 }
 
+Task<> wait_for_next_round(std::shared_ptr<Socket> socket) {
+  auto [resolver, pending] = make_pending<>();
+  socket->descriptor->loop().post([mine = std::move(resolver)]() mutable { mine.resolve(); });
+  co_return co_await pending;
+}
+
 Task<> send_all(std::shared_ptr<Socket> socket, Payload payload) {
   Unsent unsent(std::move(payload));
   while (true) {
-    MR_CO_TRY(auto done, send_parts(*socket, unsent));
-    if (done && unsent.empty()) co_return {};
-    if (!done) {
-      auto waiting = wait_for_room(socket, unsent);
+    MR_CO_TRY(const auto stopped, send_parts(*socket, unsent));
+    if (stopped != Stopped::nothing_left) {
+      auto waiting =
+          stopped == Stopped::no_room ? wait_for_room(socket, unsent) : wait_for_next_round(socket);
       MR_CO_CHECK(co_await std::move(waiting));
       continue;
     }
+    if (unsent.empty()) co_return {};
     MR_CO_TRY(auto chunk, read_chunk(unsent));
     const auto bytes = chunk.size();
-    Unsent part{Payload(std::move(chunk))};
-    while (true) {
-      MR_CO_TRY(done, send_parts(*socket, part));
-      if (done) break;
-      MR_CO_CHECK(co_await socket->descriptor->writable());
-    }
+    auto sending = send_all(socket, Payload(std::move(chunk)));
+    MR_CO_CHECK(co_await std::move(sending));
     unsent.sent(bytes);
   }
 }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <numeric>
 
@@ -281,6 +282,61 @@ TEST_F(SocketTest, WhatASlowPeerHasNoRoomForIsBroughtBackByAWorker) {
   const auto by = file->brought_in_by();
   EXPECT_FALSE(by.empty());
   for (const auto& thread : by) EXPECT_THAT(thread, testing::StartsWith("mr-worker-"));
+}
+
+// Whoever else has something to do goes on in the next round.
+TEST_F(SocketTest, HoweverManyReadMuchARoundOfTheLoopSendsABoundedPart) {
+  constexpr std::size_t connections = 8;
+  constexpr std::size_t bytes = 16 << 20;
+  auto opened = environment().files().open(folder_ / "log", OpenMode::create);
+  ASSERT_TRUE(opened);
+  const auto content = pattern(bytes);
+  const Bytes whole(content);
+  ASSERT_TRUE((*opened)->write_at(0, std::span(&whole, 1)));
+
+  std::vector<std::unique_ptr<Stream>> clients;
+  std::vector<std::unique_ptr<Stream>> servers;
+  for (std::size_t at = 0; at < connections; ++at) {
+    ASSERT_NO_FATAL_FAILURE(connect());
+    clients.push_back(std::move(client_));
+    servers.push_back(std::move(server_));
+    drop(environment().control(), listener_);
+  }
+  const EnvironmentMetrics counted(metrics_);
+  std::uint64_t most_of_a_round = 0;
+  std::uint64_t before = 0;
+  std::function<void()> each_round = [&] {
+    const auto now = counted.sent_from_files_bytes.value();
+    most_of_a_round = std::max(most_of_a_round, now - std::exchange(before, now));
+    if (now < connections * bytes) shard(0).post([&] { each_round(); });
+  };
+  auto read_all = [](std::vector<std::unique_ptr<Stream>>& streams) -> Task<> {
+    std::vector<std::byte> space(1 << 20);
+    for (auto& stream : streams) {
+      for (std::size_t got = 0; got < bytes;) {
+        auto receiving = stream->receive(space);
+        MR_CO_TRY(const auto received, co_await std::move(receiving));
+        got += received;
+      }
+    }
+    co_return {};
+  };
+  shard(0).post([&] {
+    for (auto& client : clients) {
+      Payload payload;
+      payload.add(FileRange{*opened, 0, bytes});
+      spawn(shard(0), client->send(std::move(payload)), "send");
+    }
+    each_round();
+  });
+  const auto read = run(shard(1), [&] { return read_all(servers); });
+  EXPECT_TRUE(read) << read.error().detail;
+  const auto rest = run(shard(0), [] { return sleep(std::chrono::milliseconds(1)); });
+  EXPECT_TRUE(rest);
+  EXPECT_GT(most_of_a_round, 64U << 10);
+  EXPECT_LE(most_of_a_round, 4U << 20);
+  for (auto& client : clients) drop(shard(0), client);
+  for (auto& server : servers) drop(shard(1), server);
 }
 
 TEST_F(SocketTest, CloseWakesTheReceiverAndTheSender) {
