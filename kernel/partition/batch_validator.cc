@@ -114,6 +114,10 @@ Checked<Intake> check_legacy(const Buffer& records, const TopicConfig& config,
   return Intake{.records = records, .needs_worker = true};
 }
 
+std::unexpected<Refusal> wrong_crc() {
+  return refuse(ErrorCode::corrupt_message, "the batch's crc does not match its content");
+}
+
 Checked<Intake> check_batch(const Buffer& records, const TopicConfig& config,
                             const ProduceFeatures& features, const Codecs& codecs) {
   const auto header = read_batch_header(records);
@@ -128,9 +132,8 @@ Checked<Intake> check_batch(const Buffer& records, const TopicConfig& config,
                   "zstd is not allowed in this version of the request");
   }
   if (auto refusal = check_size(records.size(), config)) return std::unexpected(*refusal);
-  if (!verify_crc(records)) {
-    return refuse(ErrorCode::corrupt_message, "the batch's crc does not match its content");
-  }
+  const bool large = records.size() > checked_on_shard_bytes_max;
+  if (!large && !verify_crc(records)) return wrong_crc();
   if (header->transactional()) {
     return refuse(ErrorCode::invalid_producer_epoch, "no transaction of producer " +
                                                          std::to_string(header->producer_id) +
@@ -141,8 +144,10 @@ Checked<Intake> check_batch(const Buffer& records, const TopicConfig& config,
     if (is_known(id) && !has_codec(codecs, id)) return no_codec(id);
   }
   const bool plain = header->compression() == CompressionId::none && stored == CompressionId::none;
-  return Intake{
-      .records = records, .header = *header, .needs_worker = !plain || config.message_format < 2};
+  return Intake{.records = records,
+                .header = *header,
+                .needs_worker = !plain || config.message_format < 2 || large,
+                .crc_unchecked = large};
 }
 
 // Collects what is wrong with single records.
@@ -329,6 +334,7 @@ std::size_t kept_limit(const Intake& intake, const TopicConfig& config) noexcept
 Checked<std::vector<ReadyBatch>> prepare(const Intake& intake, const TopicConfig& config,
                                          const Codecs& codecs, Timestamp now,
                                          std::size_t opened_max) {
+  if (intake.crc_unchecked && !verify_crc(intake.records)) return wrong_crc();
   opened_max = std::min(opened_max, opened_limit(intake, config));
   std::vector<Buffer> batches{intake.records};
   if (intake.header) {

@@ -29,13 +29,20 @@ struct Refusal {
 template <class T>
 using Checked = std::expected<T, Refusal>;
 
+/// Larger batches are checked on a worker: to walk over all records of one of 100 MiB takes longer
+/// than others of the shard should wait.
+inline constexpr std::size_t checked_on_shard_bytes_max = 1UL << 20;
+
 /// Records that passed all checks for which nothing must be opened.
 struct Intake {
   Buffer records;
   /// Of the one V2 batch; none for a message set V0 or V1.
   std::optional<BatchHeader> header;
-  /// Something must be decompressed, compressed or converted: prepare() belongs on a worker.
+  /// Something must be decompressed, compressed or converted, or there is much to be checked:
+  /// prepare() belongs on a worker.
   bool needs_worker = false;
+  /// prepare() has it to check.
+  bool crc_unchecked = false;
 };
 
 /// A batch as it will be stored, but for its offsets and leader epoch (which no crc covers).
@@ -49,7 +56,7 @@ struct ReadyBatch {
 /// max.message.bytes.
 std::optional<Refusal> check_size(std::size_t bytes, const TopicConfig& config);
 
-/// Size, magic, crc and codec.  [any thread]
+/// Size, magic, crc (of what is not large) and codec.  [any thread]
 Checked<Intake> check_intake(const std::optional<Buffer>& records, const TopicConfig& config,
                              const ProduceFeatures& features, const Codecs& codecs);
 

@@ -296,6 +296,24 @@ TEST_F(BatchValidatorTest, CompressedBatchesAreOpenedOnAWorkerAndStoredAsTheyCam
   EXPECT_EQ(valid->front().body.data(), sent.data() + batch_header_bytes);
 }
 
+TEST_F(BatchValidatorTest, LargeBatchesAreCheckedOnAWorkerWithTheirCrc) {
+  config.max_message_bytes = 8 << 20;
+  const std::string value(1000, 'v');
+  const std::size_t records = 2 * checked_on_shard_bytes_max / value.size();
+  BatchBuilder builder({});
+  for (std::size_t n = 0; n < records; ++n) builder.add(now, std::nullopt, as_bytes(value));
+  const auto sent = *std::move(builder).finish();
+  EXPECT_TRUE(needs_worker(sent));
+  const auto valid = validate(sent);
+  ASSERT_TRUE(valid) << valid.error().message;
+  EXPECT_EQ(valid->front().body.data(), sent.data() + batch_header_bytes);  // not copied
+
+  std::string spoilt(sent.text());
+  spoilt.back() ^= 1;
+  EXPECT_TRUE(needs_worker(Buffer::copy_of(spoilt)));
+  EXPECT_EQ(error(Buffer::copy_of(spoilt)), ErrorCode::corrupt_message);
+}
+
 TEST_F(BatchValidatorTest, ABodyThatItsCodecCannotReadIsRefused) {
   for (const std::int16_t codec : {1, 5, 7}) {
     const auto other = with(batch(), [codec](BatchHeader& header) { header.attributes = codec; });

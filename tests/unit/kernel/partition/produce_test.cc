@@ -195,6 +195,20 @@ TEST_F(ProduceTest, RecompressionKeepsTheOrderOfRequests) {
   EXPECT_EQ(produce(batch({.compression = CompressionId::lz4})).base_offset, Offset{6});
 }
 
+TEST_F(ProduceTest, ALargeBatchIsCheckedByAWorkerAndKeepsItsPlace) {
+  open({{"max.message.bytes", std::to_string(8 << 20)}});
+  const std::string large(2 * checked_on_shard_bytes_max, 'v');
+  const auto first = begin_produce(batch({.values = {large}}));
+  const auto second = begin_produce(batch({.values = {"behind"}}));
+  while (environment.shard().step()) {
+  }
+  EXPECT_TRUE(stored_values().empty()) << "no worker has run";
+  environment.run();
+  EXPECT_THAT(stored_values(), ElementsAre(large, "behind"));
+  EXPECT_EQ(first.value().base_offset, Offset{0});
+  EXPECT_EQ(second.value().base_offset, Offset{1});
+}
+
 TEST_F(ProduceTest, WhatIsKeptOfOpenedBatchesIsBounded) {
   open({{"compression.type", "uncompressed"}, {"max.message.bytes", std::to_string(8 << 20)}});
   std::vector<testing::Arriving<PartitionProduced>> sent;
