@@ -1,4 +1,5 @@
-"""Small requests beside five thousand connections, of which many read nothing, or send slowly, or ask for very much."""
+"""Small requests beside five thousand connections, of which many read nothing, or send slowly, or ask for very much; and
+beside a hundred that read large answers as fast as they come."""
 
 import resource
 import time
@@ -15,6 +16,7 @@ HUGE_PARTITIONS = 64
 PER_SECOND = 400
 ALONE_SECONDS, BESIDE_SECONDS = 5, 15
 LEADER_SECONDS_MAX = 30
+READERS, POLITE_BESIDE_READERS = 100, 400
 PRODUCE_VERSION = 7
 
 
@@ -67,4 +69,22 @@ def crowd(bench: Bench) -> Figures:
     return figures
 
 
-CROWD_CASES = [Case("a crowd of 5,000 connections", crowd)]
+def many_readers(bench: Bench) -> Figures:
+    small, huge = bench.make_topic("readers-small", 8), bench.make_topic("readers-huge", HUGE_PARTITIONS)
+    fill(bench, small, 8, 100)
+    fill(bench, huge, HUGE_PARTITIONS, HUGE_PART_BYTES)
+    used, meter = client_cpu_seconds(), Meter(*bench.pids)
+    kinds = {"polite": POLITE_BESIDE_READERS, "reader": READERS}
+    with CrowdProcess(bench.address, small, huge, HUGE_PARTITIONS, **kinds):
+        beside = small_latencies(bench.address, small, BESIDE_SECONDS, PER_SECOND)
+    usage = meter.stop()
+    figures = told("beside", beside) | {OTHERS: usage.others_percent(client_cpu_seconds() - used)}
+    for topic in (small, huge):
+        bench.remove_topic(topic)
+    return figures
+
+
+CROWD_CASES = [
+    Case("a crowd of 5,000 connections", crowd),
+    Case("a hundred readers of large answers", many_readers),
+]
