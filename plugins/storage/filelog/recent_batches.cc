@@ -37,7 +37,8 @@ bool RecentBatches::take(Offset from, const BatchParts& parts) {
 }
 
 std::optional<Payload> RecentBatches::read(const ReadRequest& request) const {
-  if (batches_.empty() || request.from < batches_.front().from) return std::nullopt;
+  const bool asks = request.from < request.limit;
+  if (!asks || batches_.empty() || request.from < batches_.front().from) return std::nullopt;
   auto at = std::ranges::lower_bound(batches_, request.from, {}, &Batch::last);
   if (at == batches_.end()) return std::nullopt;
   Payload found;

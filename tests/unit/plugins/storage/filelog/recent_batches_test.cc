@@ -63,6 +63,7 @@ TEST_F(RecentBatchesTest, LimitsHoldForThemToo) {
   const auto below = read({.from = {1}, .limit = {3}, .bytes_max = 100'000});
   EXPECT_TRUE(from_memory(below));
   EXPECT_EQ(text(below), second.text());
+  EXPECT_TRUE(read({.from = {2}, .limit = {2}, .bytes_max = 100'000}).empty());  // within a batch
   ReadRequest request{.from = {1}, .limit = {5}, .bytes_max = second.size(), .at_least_one = false};
   EXPECT_EQ(text(read(request)), second.text());
   --request.bytes_max;
