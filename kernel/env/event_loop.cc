@@ -190,6 +190,7 @@ bool EventLoop::serve_events(bool wait) {
 }
 
 bool EventLoop::run_ready(MonoTime time) {
+  sent_in_round_ = 0;
   bool any = timers_.run_due(time);
   if (any_posted_) {
     const std::lock_guard lock(posted_mutex_);

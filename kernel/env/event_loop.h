@@ -72,6 +72,9 @@ class EventLoop final : public Shard {
 
   const Log& log() const noexcept { return log_; }
   EnvironmentMetrics& metrics() const noexcept { return metrics_; }
+  /// What streams have sent of large parts in the round that the loop is in.  [the loop's thread]
+  std::size_t sent_in_round() const noexcept { return sent_in_round_; }
+  void count_sent(std::size_t bytes) noexcept { sent_in_round_ += bytes; }
   /// How often posting had to wake the loop.  [any thread]
   std::uint64_t wake_ups() const noexcept { return wake_ups_; }
 
@@ -103,6 +106,7 @@ class EventLoop final : public Shard {
 
   TimerQueue timers_;
   std::unordered_set<LoopWatch*> watches_;
+  std::size_t sent_in_round_ = 0;
   std::optional<MonoTime> armed_;  // when timer_ can be read; no later than the next timer is due
   const int epoll_;
   const int wake_;   // an eventfd

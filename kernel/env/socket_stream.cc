@@ -41,16 +41,6 @@ constexpr std::size_t large_part_bytes = 64 << 10;
 // What is in memory stays there for so long; later it is asked for again.
 constexpr Duration memory_lasts = std::chrono::milliseconds(100);
 
-// Of the round that this thread's loop is in.
-thread_local std::size_t round_bytes_left = bytes_per_round_max;
-
-void take_from_round(EventLoop& loop, std::size_t bytes) {
-  if (round_bytes_left == bytes_per_round_max) {
-    loop.post([] { round_bytes_left = bytes_per_round_max; });
-  }
-  round_bytes_left -= std::min(bytes, round_bytes_left);
-}
-
 Error closed_here() { return {Errc::closed, "the connection was closed here"}; }
 
 // The parts of a payload that are not sent yet.
@@ -155,14 +145,17 @@ enum class Stopped {
 };
 
 Result<Stopped> send_parts(const Socket& socket, Unsent& unsent) {
+  auto& loop = socket.descriptor->loop();
   while (!unsent.empty() && !needs_reading(unsent)) {
     if (socket.descriptor->closed()) return closed_here();
-    if (round_bytes_left == 0 && unsent.next_is_large()) return Stopped::end_of_share;
+    if (loop.sent_in_round() >= bytes_per_round_max && unsent.next_is_large()) {
+      return Stopped::end_of_share;
+    }
     MR_TRY(const auto bytes,
            unsent.file() ? send_file(socket, unsent) : send_buffers(socket, unsent));
     if (bytes == 0) return Stopped::no_room;
     unsent.sent(bytes);
-    if (bytes >= large_part_bytes) take_from_round(socket.descriptor->loop(), bytes);
+    if (bytes >= large_part_bytes) loop.count_sent(bytes);
   }
   return Stopped::nothing_left;
 }
