@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import running
 from harness.broker import PREFIX, Millrace
 from harness.client import DEADLINE_SECONDS
 from harness.http import Http
@@ -34,11 +35,8 @@ def broker(tmp_path):
             "operators.snapshot_events": 300,
         },
     )
-    try:
-        yield one.start()
-        one.end()
-    finally:
-        one.close()
+    with running(one):
+        yield one
 
 
 class Tally:

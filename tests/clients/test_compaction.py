@@ -8,6 +8,7 @@ import time
 import confluent_kafka as ck
 import pytest
 
+from conftest import running
 from harness.client import DEADLINE_SECONDS
 from harness.confluent import Confluent
 from harness.fleet import Java
@@ -29,11 +30,8 @@ COMPACTED = {"cleanup.policy": "compact", "segment.bytes": "20000", "delete.rete
 @pytest.fixture(scope="module")
 def broker(broker_kind, tmp_path_factory):
     own = broker_kind(tmp_path_factory.mktemp("compaction"), SOON)
-    try:
-        yield own.start()
-        own.end()
-    finally:
-        own.close()
+    with running(own):
+        yield own
 
 
 def folder_bytes(broker, partition: str) -> int:

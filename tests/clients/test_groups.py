@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from conftest import running
 from harness import fleet, groups
 from harness.members import (
     FAST,
@@ -187,11 +188,8 @@ def patient_broker(broker_kind, tmp_path):
     own = broker_kind(
         tmp_path / "broker", FAST | {"group.consumer.session.timeout.ms": 4 * SESSION_MS}
     )
-    try:
-        yield own.start()
-        own.end()
-    finally:
-        own.close()
+    with running(own):
+        yield own
 
 
 def test_a_static_member_comes_back_without_a_rebalance(

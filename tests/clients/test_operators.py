@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from conftest import running
 from harness.broker import Millrace
 from harness.confluent import Confluent
 from harness.records import Record
@@ -18,11 +19,8 @@ pytestmark = pytest.mark.millrace
 @pytest.fixture
 def broker(tmp_path):
     one = Millrace(tmp_path / "broker", {"num.partitions": 1})
-    try:
-        yield one.start()
-        one.end()
-    finally:
-        one.close()
+    with running(one):
+        yield one
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from conftest import running
 from harness.batches import record_batch
 from harness.client import DEADLINE_SECONDS
 from harness.confluent import Confluent
@@ -20,11 +21,8 @@ IN_2300 = 10_413_792_000_000
 def broker(broker_kind, tmp_path):
     """Its own, which looks for old records all the time."""
     own = broker_kind(tmp_path / "broker", {"log.retention.check.interval.ms": CHECK_MS})
-    try:
-        yield own.start()
-        own.end()
-    finally:
-        own.close()
+    with running(own):
+        yield own
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import running
 from harness.broker import Millrace
 from harness.volume import fill, read_all
 
@@ -20,11 +21,8 @@ SEGMENT_BYTES = 16 << 20
 def broker(tmp_path):
     broker = Millrace(tmp_path / "broker", {"log.segment.bytes": SEGMENT_BYTES})
     broker.stop_seconds_max = 60
-    try:
-        yield broker.start()
-        broker.end()
-    finally:
-        broker.close()
+    with running(broker):
+        yield broker
 
 
 def read_by_thread(broker) -> dict[str, int]:

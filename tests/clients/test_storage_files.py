@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from conftest import running
 from harness.broker import Millrace
 from harness.confluent import Confluent, create_topic
 from harness.dump import dump
@@ -22,11 +23,8 @@ SMALL_SEGMENTS = {"segment.bytes": "16384", "index.interval.bytes": "512"}
 @pytest.fixture
 def broker(tmp_path):
     broker = Millrace(tmp_path / "broker")
-    try:
-        yield broker.start()
-        broker.end()
-    finally:
-        broker.close()
+    with running(broker):
+        yield broker
 
 
 def stop(broker) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import running
 from harness.broker import Millrace
 from harness.client import ClientError
 from harness.confluent import Confluent
@@ -48,11 +49,8 @@ def broker(small_disk, tmp_path):
         {"log.segment.bytes": 1 << 20, "log.retention.check.interval.ms": 200},
         {"broker.data": small_disk},
     )
-    try:
-        yield broker.start()
-        broker.end()
-    finally:
-        broker.close()
+    with running(broker):
+        yield broker
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import running
 from harness.broker import Millrace
 from harness.volume import fill, read_all
 
@@ -22,11 +23,8 @@ records are a hundred times as much."""
 def broker(tmp_path):
     broker = Millrace(tmp_path / "broker", {"log.segment.bytes": 256 << 20})
     broker.stop_seconds_max = 60  # all of it goes to the disk then
-    try:
-        yield broker.start()
-        broker.end()
-    finally:
-        broker.close()
+    with running(broker):
+        yield broker
 
 
 def bytes_from_disk(broker) -> int:

@@ -10,6 +10,7 @@ from collections import Counter
 
 import pytest
 
+from conftest import running
 from harness.broker import PREFIX, Millrace
 from harness.client import ClientError
 from harness.confluent import Confluent
@@ -36,11 +37,8 @@ def broker(tmp_path):
         {"num.partitions": PARTITIONS},
         {"plugins.path": f'["{STEPS}"]'},
     )
-    try:
-        yield one.start()
-        one.end()
-    finally:
-        one.close()
+    with running(one):
+        yield one
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from collections import Counter
 import confluent_kafka as ck
 import pytest
 
+from conftest import running
 from harness.broker import Millrace
 from harness.client import DEADLINE_SECONDS
 from harness.confluent import Confluent
@@ -27,11 +28,8 @@ def broker(tmp_path):
     one = Millrace(
         tmp_path / "broker", {"num.partitions": PARTITIONS}, {"plugins.path": f'["{STEPS}"]'}
     )
-    try:
-        yield one.start()
-        one.end()
-    finally:
-        one.close()
+    with running(one):
+        yield one
 
 
 def send_words(address: str, words) -> None:
