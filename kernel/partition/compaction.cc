@@ -25,6 +25,11 @@ Timestamp clean_since(std::span<const SegmentInfo> segments, Offset first_dirty)
   return since;
 }
 
+std::optional<Timestamp> earlier(std::optional<Timestamp> one, std::optional<Timestamp> other) {
+  if (!one || !other) return one ? one : other;
+  return std::min(*one, *other);
+}
+
 }  // namespace
 
 // What the steps of a group share. Workers use it, one at a time.
@@ -37,6 +42,7 @@ struct Compaction::Rewriting {
   TransactionWalk& transactions;
   bool changed = false;
   std::int64_t removed = 0;
+  std::optional<Timestamp> horizon;  // the first one
 
   /// The batches of a step; answers the offset behind the last one.
   Result<Offset> step(const Payload& batches) {
@@ -53,6 +59,7 @@ struct Compaction::Rewriting {
       }
       changed = changed || left->changed;
       removed += left->removed;
+      horizon = earlier(horizon, left->horizon);
       if (left->parts) kept.push_back(*std::move(left->parts));
       behind = found.header.last_offset() + 1;
       return true;
@@ -117,7 +124,7 @@ Task<> Compaction::map_dirty() {
     MR_CO_CHECK(co_await pace(bytes));
   }
   done_.map_used = static_cast<double>(map_->keys()) / static_cast<double>(map_->keys_max());
-  if (mapped_ > range.first_dirty) co_return {};
+  if (mapped_ > range.first_dirty || range.limit <= range.first_dirty) co_return {};
   co_return Error{Errc::too_large, "the keys of the batch at offset " +
                                        std::to_string(mapped_.value) + " do not fit a map of " +
                                        std::to_string(map_->keys_max()) +
@@ -156,6 +163,7 @@ Task<bool> Compaction::rewrite_group(SegmentGroup group, bool old_tombstones) {
   CompactionRules rules{.now = job_.environment.clock().wall(),
                         .delete_retention_ms = job_.config.delete_retention_ms,
                         .mapped = mapped_,
+                        .end = job_.log.bounds().end,
                         .producers = job_.producers,
                         .old_tombstones = old_tombstones};
   MR_CO_TRY(auto rewrite, job_.log.rewrite(group.from, group.to));
@@ -183,6 +191,7 @@ Task<bool> Compaction::rewrite_group(SegmentGroup group, bool old_tombstones) {
   done_.bytes_before += before;
   done_.bytes_after += needed ? written : before;
   done_.records_removed += rewriting.removed;
+  done_.next_horizon = earlier(done_.next_horizon, rewriting.horizon);
   co_return true;
 }
 

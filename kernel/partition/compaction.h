@@ -39,6 +39,8 @@ struct CompactionDone {
   double map_used = 0;  ///< of what the map may hold
   bool map_was_full = false;
   std::vector<Offset> spent_markers;  ///< see TransactionWalk
+  /// The first delete horizon of what it has left; none: no tombstone and no marker waits for one.
+  std::optional<Timestamp> next_horizon;
 };
 
 /// What is removed at the log's start while a pass runs is nothing to it: the segments that were

@@ -28,14 +28,6 @@ Error at_batch(Offset offset, const Error& error) {
   return {error.code, "batch at offset " + std::to_string(offset.value) + ": " + error.detail};
 }
 
-Timestamp horizon_of(const CompactionRules& rules) {
-  std::int64_t horizon = 0;
-  if (__builtin_add_overflow(rules.now.ms, rules.delete_retention_ms, &horizon)) {
-    horizon = std::numeric_limits<std::int64_t>::max();
-  }
-  return {horizon};
-}
-
 bool is_newest(std::optional<Bytes> key, Offset offset, const OffsetMap& map) {
   // Kafka drops records without a key too: they were there before the topic was compacted.
   return key && offset >= map.find(*key);
@@ -49,6 +41,13 @@ CompactedBatch as_it_is(const Buffer& batch, const BatchHeader& header) {
                               .base_offset = header.base_offset,
                               .last_offset = header.last_offset(),
                               .max_timestamp = header.max_timestamp}};
+}
+
+// With a delete horizon, which is when its tombstones or its marker may go.
+CompactedBatch waiting(const Buffer& batch, const BatchHeader& header) {
+  auto left = as_it_is(batch, header);
+  left.horizon = header.base_timestamp;
+  return left;
 }
 
 BatchParts with_body(BatchHeader header, Buffer body) {
@@ -77,9 +76,13 @@ bool is_end_of_producer(const BatchHeader& header, const ProducerEnds& producers
   return header.control() && end.epoch == header.producer_epoch;
 }
 
+bool must_stay(const BatchHeader& header, const CompactionRules& rules) {
+  return is_end_of_producer(header, rules.producers) || header.last_offset() + 1 == rules.end;
+}
+
 CompactedBatch without_records(const BatchHeader& header, const CompactionRules& rules) {
   CompactedBatch left{.changed = true, .removed = header.record_count};
-  if (!is_end_of_producer(header, rules.producers)) return left;
+  if (!must_stay(header, rules)) return left;
   auto empty = header;
   empty.attributes &= static_cast<std::int16_t>(~(codec_bits | delete_horizon_bit));
   empty.base_timestamp = {};
@@ -127,19 +130,24 @@ Result<CompactedBatch> compact_marker(const Buffer& batch, const BatchHeader& he
   }
   const auto ends = transactions.ends(header, marker);
   if (header.record_count == 0) {
-    return is_end_of_producer(header, rules.producers) ? as_it_is(batch, header)
-                                                       : without_records(header, rules);
+    return must_stay(header, rules) ? as_it_is(batch, header) : without_records(header, rules);
   }
-  if (!ends.alone || header.base_offset >= rules.mapped) return as_it_is(batch, header);
+  if (header.base_offset >= rules.mapped) return as_it_is(batch, header);
+  if (!ends.alone) {
+    auto left = as_it_is(batch, header);
+    if (ends.indexed) left.horizon = rules.now;  // all of an aborted one goes now: then it is alone
+    return left;
+  }
   if (!header.has_delete_horizon()) {
     const auto section = batch.slice(batch_header_bytes);
     MR_TRY(const auto records, raw_records(header, section));
-    MR_TRY(auto parts, rebuilt(header, records, horizon_of(rules), {}));
-    return CompactedBatch{.parts = std::move(parts), .changed = true};
+    const auto horizon = delete_horizon(rules.now, rules.delete_retention_ms);
+    MR_TRY(auto parts, rebuilt(header, records, horizon, {}));
+    return CompactedBatch{.parts = std::move(parts), .changed = true, .horizon = horizon};
   }
   // A row that says what the marker ends goes first: without the marker it would hide what its
   // producer has written since.
-  if (ends.indexed || header.base_timestamp > rules.now) return as_it_is(batch, header);
+  if (ends.indexed || header.base_timestamp > rules.now) return waiting(batch, header);
   return without_records(header, rules);
 }
 
@@ -148,8 +156,7 @@ Result<CompactedBatch> compact_records(const Buffer& batch, const BatchHeader& h
                                        const OffsetMap& map) {
   if (header.base_offset >= rules.mapped) return as_it_is(batch, header);
   if (header.record_count == 0) {
-    return is_end_of_producer(header, rules.producers) ? as_it_is(batch, header)
-                                                       : without_records(header, rules);
+    return must_stay(header, rules) ? as_it_is(batch, header) : without_records(header, rules);
   }
   const bool tombstones_stay = !header.has_delete_horizon() || rules.now < header.base_timestamp;
   MR_TRY(const auto section, open_records(header, batch, opening.codecs, opening.opened_max));
@@ -165,12 +172,18 @@ Result<CompactedBatch> compact_records(const Buffer& batch, const BatchHeader& h
     return false;
   });
   if (records.empty()) return without_records(header, rules);
-  std::optional<Timestamp> horizon;
-  if (tombstones && !header.has_delete_horizon()) horizon = horizon_of(rules);
+  std::optional<Timestamp> begins;
+  if (tombstones && !header.has_delete_horizon()) {
+    begins = delete_horizon(rules.now, rules.delete_retention_ms);
+  }
   const auto removed = header.record_count - static_cast<std::int64_t>(records.size());
-  if (removed == 0 && !horizon) return as_it_is(batch, header);
-  MR_TRY(auto parts, rebuilt(header, records, horizon, opening.codecs));
-  return CompactedBatch{.parts = std::move(parts), .changed = true, .removed = removed};
+  if (removed == 0 && !begins) {
+    return tombstones ? waiting(batch, header) : as_it_is(batch, header);
+  }
+  MR_TRY(auto parts, rebuilt(header, records, begins, opening.codecs));
+  CompactedBatch left{.parts = std::move(parts), .changed = true, .removed = removed};
+  if (tombstones) left.horizon = begins.value_or(header.base_timestamp);
+  return left;
 }
 
 Result<CompactedBatch> compact_v2(const Buffer& batch, const CompactionRules& rules,
@@ -181,7 +194,7 @@ Result<CompactedBatch> compact_v2(const Buffer& batch, const CompactionRules& ru
     if (!verify_crc(batch)) return wrong_crc();
     if (header.control()) return compact_marker(batch, header, rules, transactions);
     if (transactions.aborted(header)) {
-      if (header.record_count > 0 || !is_end_of_producer(header, rules.producers)) {
+      if (header.record_count > 0 || !must_stay(header, rules)) {
         return without_records(header, rules);
       }
       return as_it_is(batch, header);
@@ -201,6 +214,7 @@ Result<CompactedBatch> compact_set(const Buffer& set, const CompactionRules& rul
   if (!messages) return at_batch(head.offset, messages.error());
   const auto stays = [&](const LegacyMessage& message) {
     if (message.offset >= rules.mapped) return true;
+    if (message.offset + 1 == rules.end) return true;  // it cannot be empty
     return is_newest(view_of(message.key), message.offset, map) &&
            (message.value || rules.old_tombstones);
   };
@@ -268,6 +282,14 @@ Result<bool> map_batch(const Buffer& batch, const BatchHeader& header, Offset fr
 }
 
 }  // namespace
+
+Timestamp delete_horizon(Timestamp now, std::int64_t delete_retention_ms) {
+  std::int64_t horizon = 0;
+  if (__builtin_add_overflow(now.ms, delete_retention_ms, &horizon)) {
+    horizon = std::numeric_limits<std::int64_t>::max();
+  }
+  return {horizon};
+}
 
 Result<MappedBatches> map_batches(const Payload& batches, Offset from, const BatchOpening& opening,
                                   TransactionWalk& transactions, OffsetMap& map) {

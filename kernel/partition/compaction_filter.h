@@ -1,6 +1,6 @@
 // What compaction leaves of a batch: the newest record of each key, tombstones until their time is
-// over (KIP-534), nothing of aborted transactions, and of each producer the last batch, if need be
-// without a record. Offsets stay: what goes leaves a gap. Pure functions.
+// over (KIP-534), nothing of aborted transactions, and the last batch of each producer and of the
+// log, if need be without a record. Offsets stay: what goes leaves a gap. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -41,15 +41,20 @@ struct CompactionRules {
   Timestamp now;
   std::int64_t delete_retention_ms = 0;
   Offset mapped;               ///< the map knows all records below it; those behind stay
+  Offset end;                  ///< of the log: who reads must come so far, so its last batch stays
   ProducerEnds producers;      ///< of the log, as they are now
   bool old_tombstones = true;  ///< of formats V0 and V1, which carry no delete horizon: they stay
 };
 
+/// When what a pass at `now` leaves of tombstones and markers may go: delete.retention.ms later.
+Timestamp delete_horizon(Timestamp now, std::int64_t delete_retention_ms);
+
 /// A batch, as it is after compaction.
 struct CompactedBatch {
-  std::optional<BatchParts> parts;  ///< none: nothing is left
-  bool changed = false;             ///< it is another one than before
-  std::int64_t removed = 0;         ///< records
+  std::optional<BatchParts> parts;   ///< none: nothing is left
+  bool changed = false;              ///< it is another one than before
+  std::int64_t removed = 0;          ///< records
+  std::optional<Timestamp> horizon;  ///< of tombstones or a marker that are left, and may go then
 };
 
 /// The walk goes on by this batch, which must be the next one.  [a worker]

@@ -142,6 +142,9 @@ struct CompactionStatus {
   Timestamp ended;                    ///< when one last did
   bool failed = false;                ///< that one
   bool running = false;
+  /// When a pass is wanted although nothing is dirty, so that tombstones and markers whose delete
+  /// horizon is over do not stay for want of traffic (KAFKA-8522). None: none waits.
+  std::optional<Timestamp> due;
   std::uint64_t bytes_done = 0;  ///< of the one that runs, of about as many
   std::uint64_t bytes_to_do = 0;
 
@@ -388,6 +391,8 @@ class Partition {
 
   // partition_compaction.cc
   Task<Timestamp> oldest_dirty(CleanableRange range);
+  Timestamp after_retention() const;
+  bool tombstones_due() const;
   Task<CompactionDone> run_compaction(CompactionMeans means, std::function<bool()> stopping);
   CleanableRange cleanable() const;
   Task<> commit_rewrite(LogRewrite* rewrite);

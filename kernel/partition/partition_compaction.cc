@@ -42,6 +42,12 @@ CleanableRange Partition::cleanable() const {
                        readable_end(Horizon::last_stable), compaction_.cleaned_to);
 }
 
+Timestamp Partition::after_retention() const {
+  return delete_horizon(now(), config_.delete_retention_ms);
+}
+
+bool Partition::tombstones_due() const { return compaction_.due && *compaction_.due <= now(); }
+
 Task<CompactionNeed> Partition::compaction_need(std::optional<Offset> checkpointed) {
   MR_CO_TRY(const auto pass, running_.enter());
   CompactionNeed need{.compacted = config_.cleanup_compact};
@@ -53,6 +59,8 @@ Task<CompactionNeed> Partition::compaction_need(std::optional<Offset> checkpoint
   const auto bounds = log_->bounds();
   if (compaction_.cleaned_to == Offset{}) {
     compaction_.cleaned_to = recovery_.created ? bounds.start : checkpointed.value_or(bounds.start);
+    // What waits there from before the start is over by then.
+    if (compaction_.cleaned_to > bounds.start) compaction_.due = after_retention();
   }
   need.range = cleanable();
   compaction_.cleaned_to = need.range.first_dirty;
@@ -64,7 +72,7 @@ Task<CompactionNeed> Partition::compaction_need(std::optional<Offset> checkpoint
     if (active && readable_end(Horizon::last_stable) >= bounds.end) MR_CO_CHECK(log_->roll());
     need.range = cleanable();
   }
-  need.wanted = wants_cleaning(need.range, config_, now(), oldest);
+  need.wanted = tombstones_due() || wants_cleaning(need.range, config_, now(), oldest);
   compaction_.clean_bytes = need.range.clean_bytes;
   compaction_.cleanable_bytes = need.range.dirty_bytes;
   co_return need;
@@ -115,7 +123,7 @@ Task<CompactionDone> Partition::compact(CompactionMeans means, std::function<boo
 Task<CompactionDone> Partition::run_compaction(CompactionMeans means,
                                                std::function<bool()> stopping) {
   auto range = cleanable();
-  if (range.limit <= range.first_dirty) {
+  if (range.limit <= range.first_dirty && !tombstones_due()) {
     co_return CompactionDone{.from = range.first_dirty, .cleaned_to = range.first_dirty};
   }
   // The dirty part is read twice, and everything is written once at most.
@@ -146,6 +154,9 @@ Task<CompactionDone> Partition::run_compaction(CompactionMeans means,
   MR_CO_CHECK(go_on());
   compaction_.cleaned_to = done.cleaned_to;
   oldest_dirty_in_ = {};
+  // A log that is cleaned more often than that loses what is due on the way.
+  compaction_.due.reset();
+  if (done.next_horizon) compaction_.due = std::max(*done.next_horizon, after_retention());
   MR_CO_CHECK(co_await forget_aborted(done.spent_markers));
   co_return std::move(done);
 }

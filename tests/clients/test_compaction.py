@@ -22,6 +22,7 @@ KEYS, RECORDS = 40, 3000
 SOON = {
     "log.cleaner.backoff.ms": 100,
     "log.cleaner.min.cleanable.ratio": 0.01,
+    "log.retention.check.interval.ms": 100,
     "log.segment.delete.delay.ms": 0,
 }
 COMPACTED = {"cleanup.policy": "compact", "segment.bytes": "20000", "delete.retention.ms": "0"}
@@ -82,6 +83,30 @@ def test_every_reader_finds_the_newest_of_each_key(broker, topic, codec):
         if client is not writer:
             client.close()
     assert writer.bounds(topic, 0) == (0, RECORDS + 3)
+    writer.close()
+
+
+def test_K09_a_topic_stays_compacted_whatever_the_default_is(broker, topic):
+    tool = Tool(broker.address)
+    writer = Confluent(broker.address)
+    writer.create_topic(topic, 1, COMPACTED)
+    old = 10 * 24 * 3600 * 1000  # of 1970: retention would take it at once
+    sent = [
+        Record(b"key-%d" % (at % KEYS), b"value-%d" % at, partition=0, timestamp=old + at)
+        for at in range(RECORDS)
+    ]
+    try:
+        for policy in ("delete", "compact,delete"):
+            tool.text("config", "set", "--broker-default", f"log.cleanup.policy={policy}")
+            writer.produce(topic, sent)
+            for _ in range(3):
+                writer.produce(topic, [Record(b"filler", bytes(15_000), partition=0)])
+            wait_until_smaller(broker, f"{topic}-0", 60_000)
+            assert writer.bounds(topic, 0)[0] == 0
+            read = [one for one in writer.read(topic, 0) if one.key != b"filler"]
+            assert present(read) == {one.key: one.value for one in sent}
+    finally:
+        tool.text("config", "set", "--broker-default", "--unset", "log.cleanup.policy")
     writer.close()
 
 

@@ -69,7 +69,7 @@ def test_what_is_taken_away_uncovers_the_next(tmp_path, topic):
 
 
 def test_a_default_never_changes_what_a_topic_has_of_its_own(own_broker, topic):
-    """K09, as far as it needs no compaction."""
+    """The logs of K09 are looked at in test_compaction.py."""
     tool = Tool(own_broker.address)
     plain, own = f"{topic}-plain", f"{topic}-own"
     tool.text("topic", "create", plain)

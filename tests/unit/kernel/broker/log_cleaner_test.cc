@@ -61,15 +61,18 @@ class LogCleanerTest : public BrokerTest {
   }
   void fill(const std::string& topic, int records, const std::string& key = "key") {
     for (int at = 0; at < records; ++at) {
-      BatchBuilder builder({});
-      builder.add(node_.clock().wall(), as_bytes(key),
-                  as_bytes("value " + std::to_string(at) + std::string(100, '.')));
-      auto request = produce_request(topic, {0}, "");
-      request.topics.front().partitions.front().records = *std::move(builder).finish();
-      const auto produced = produce(0, std::move(request));
-      ASSERT_TRUE(produced);
-      ASSERT_EQ(produced->topics.front().partitions.front().error, ErrorCode::none);
+      send(topic, key, "value " + std::to_string(at) + std::string(100, '.'));
     }
+  }
+  void send(const std::string& topic, const std::string& key, std::optional<std::string> value) {
+    BatchBuilder builder({});
+    builder.add(node_.clock().wall(), as_bytes(key),
+                value ? std::optional(as_bytes(*value)) : std::nullopt);
+    auto request = produce_request(topic, {0}, "");
+    request.topics.front().partitions.front().records = *std::move(builder).finish();
+    const auto produced = produce(0, std::move(request));
+    ASSERT_TRUE(produced);
+    ASSERT_EQ(produced->topics.front().partitions.front().error, ErrorCode::none);
   }
   std::size_t records_in(const std::string& topic) {
     std::size_t records = 0;
@@ -151,6 +154,19 @@ TEST_F(LogCleanerTest, KeepsTheLongestLag) {
   EXPECT_EQ(records_in("overdue"), 60);
   world_.run_for(60s);
   EXPECT_EQ(records_in("overdue"), 1);
+}
+
+TEST_F(LogCleanerTest, K07_ATombstoneGoesInTimeThoughNothingIsWrittenAnyMore) {
+  create_compacted("states", {{"delete.retention.ms", "600000"}});
+  send("states", "gone", std::nullopt);
+  fill("states", 60);
+  world_.run_for(590s);
+  const auto with_tombstone = records_in("states");
+  EXPECT_EQ(counter("millrace_log_cleaner_passes_total"), 1);
+  world_.run_for(60s);
+  EXPECT_EQ(records_in("states"), with_tombstone - 1);
+  world_.run_for(3600s);
+  EXPECT_EQ(counter("millrace_log_cleaner_passes_total"), 2);
 }
 
 TEST_F(LogCleanerTest, FollowsTheTopicsSettingsAndTheBrokers) {

@@ -152,6 +152,12 @@ class StoredPartition {
     crash();
   }
 
+  /// Whether a broker would begin a pass now.
+  bool compaction_wanted(std::optional<Offset> checkpointed = {}) {
+    const auto need = run([&] { return partition_->compaction_need(checkpointed); });
+    EXPECT_TRUE(need) << to_string(need.error());
+    return need && need->wanted;
+  }
   /// One pass, with as much memory for keys; of all of it where nothing says how far it is clean.
   /// `between` is called between its steps.
   Result<CompactionDone> compact(
@@ -221,6 +227,7 @@ class StoredPartition {
   }
 
   Partition& partition() { return *partition_; }
+  millrace::testing::SimDisk& disk() { return node_.files(); }
   std::int64_t now_ms() { return node_.clock().wall().ms; }
   millrace::testing::SimWorld& world() { return world_; }
 
