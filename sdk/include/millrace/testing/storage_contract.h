@@ -45,10 +45,9 @@ class StorageContract : public ::testing::TestWithParam<StorageCase> {
 
   Opened open(LogOptions options = {}) {
     options_ = options;
-    auto opened = subject_->run(storage().open(orders, options));
-    EXPECT_TRUE(opened) << to_string(opened.error());
-    log_ = std::move(opened->log);
-    return std::move(*opened);
+    auto opened = required(subject_->run(storage().open(orders, options)));
+    log_ = std::move(opened.log);
+    return opened;
   }
   void close() {
     const auto closed = subject_->run(log_->close());
@@ -61,9 +60,7 @@ class StorageContract : public ::testing::TestWithParam<StorageCase> {
     return payload ? Errc::ok : payload.error().code;
   }
   Offset batch_at(std::int64_t ms) {
-    const auto found = subject_->run(log_->batch_at({ms}));
-    EXPECT_TRUE(found) << to_string(found.error());
-    return found->base_offset;
+    return required(subject_->run(log_->batch_at({ms}))).base_offset;
   }
   void put_aux(AuxKind kind, std::int64_t at, std::string_view value) {
     const auto put = subject_->run(log_->put_aux(kind, {at}, Buffer::copy_of(value)));
@@ -82,9 +79,7 @@ class StorageContract : public ::testing::TestWithParam<StorageCase> {
   }
 
   std::unique_ptr<LogRewrite> rewrite(Offset from, Offset to) {
-    auto begun = log_->rewrite(from, to);
-    EXPECT_TRUE(begun) << to_string(begun.error());
-    return begun ? std::move(*begun) : nullptr;
+    return required(log_->rewrite(from, to));
   }
   static Result<> append_to(LogRewrite& rewrite, std::initializer_list<Buffer> batches) {
     std::vector<BatchParts> parts;

@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <initializer_list>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -12,6 +14,14 @@
 #include <millrace/storage.h>
 
 namespace millrace::testing {
+
+/// What `result` holds. An error ends the test, by an exception that says what went wrong: a
+/// backend that is not ready yet fails cases, and does not take the program down.
+template <class T>
+T required(Result<T> result) {
+  if (!result) throw std::runtime_error(to_string(result.error()));
+  return *std::move(result);
+}
 
 /// A backend under test, in an environment of its own.
 class StorageSubject {
@@ -41,19 +51,16 @@ inline Buffer make_batch(Offset base, std::int32_t records, Timestamp time,
   BatchBuilder builder(BatchBuilder::Settings{.base_offset = base});
   const std::string value(value_bytes, static_cast<char>('a' + base.value % 26));
   for (std::int32_t at = 0; at < records; ++at) builder.add(time, std::nullopt, as_bytes(value));
-  auto batch = std::move(builder).finish();
-  EXPECT_TRUE(batch) << to_string(batch.error());
-  return *std::move(batch);
+  return required(std::move(builder).finish());
 }
 
 inline BatchParts parts_of(const Buffer& batch) {
-  const auto header = read_batch_header(batch);
-  EXPECT_TRUE(header) << to_string(header.error());
+  const auto header = required(read_batch_header(batch));
   return {.header = batch.slice(0, batch_header_bytes),
           .body = batch.slice(batch_header_bytes),
-          .base_offset = header->base_offset,
-          .last_offset = header->last_offset(),
-          .max_timestamp = header->max_timestamp};
+          .base_offset = header.base_offset,
+          .last_offset = header.last_offset(),
+          .max_timestamp = header.max_timestamp};
 }
 
 /// Appends one batch at the log's end and returns its bytes.
