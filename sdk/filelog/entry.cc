@@ -144,9 +144,14 @@ Result<bool> all_zero(const File& file, std::uint64_t from, std::uint64_t end) {
   return zero;
 }
 
-Result<> bring_in(const File& file, std::uint64_t from, std::uint64_t end) {
-  if (const auto* cached = CachedFile::of(file)) return cached->bring_in(from, end - from);
-  return for_each_chunk(file, from, end, [](Bytes) { return true; });
+Result<std::uint64_t> bring_in(const File& file, std::uint64_t from, std::uint64_t end) {
+  if (const auto* ahead = ReadAheadFile::of(file)) return ahead->read_on(from, end - from);
+  if (const auto* cached = CachedFile::of(file)) {
+    MR_CHECK(cached->bring_in(from, end - from));
+  } else {
+    MR_CHECK(for_each_chunk(file, from, end, [](Bytes) { return true; }));
+  }
+  return end;
 }
 
 }  // namespace millrace::filelog

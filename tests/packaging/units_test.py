@@ -63,6 +63,26 @@ class UnitsTest(unittest.TestCase):
         del several["Description"], one["Description"]
         self.assertEqual(several, one)
 
+    def test_the_storage_may_ask_what_is_in_memory(self):
+        """Else each page is tried by itself."""
+        groups: dict[str, list[str]] = {}
+        for line in analyze("syscall-filter").stdout.splitlines():
+            if line.startswith("@"):
+                members = groups.setdefault(line.strip(), [])
+            elif line.startswith("    ") and not line.strip().startswith("#"):
+                members.append(line.strip())
+
+        def calls(name: str) -> set[str]:
+            if not name.startswith("@"):
+                return {name}
+            return set().union(*(calls(member) for member in groups[name]))
+
+        allowed: set[str] = set()
+        for value in settings(ONE)["SystemCallFilter"]:
+            named = set().union(*(calls(name) for name in value.removeprefix("~").split()))
+            allowed = allowed - named if value.startswith("~") else allowed | named
+        self.assertEqual({"mmap", "mincore", "munmap", "preadv2", "fadvise64"} - allowed, set())
+
     def test_codes_that_prevent_a_restart_are_those_that_a_restart_cannot_help(self):
         header = (SOURCE / "kernel" / "daemon" / "arguments.h").read_text()
         codes = {name: int(code) for name, code in re.findall(r"^  (\w+) = (\d+),", header, re.M)}

@@ -15,6 +15,9 @@ constexpr std::uint64_t piece_bytes = 1UL << 20;
 
 constexpr std::uint64_t window_bytes_min = 64UL << 10;
 
+// The system keeps what it reads ahead in pieces of this size at the most, and forgets them whole.
+constexpr std::uint64_t system_piece_bytes = 2UL << 20;
+
 // What one reader was just answered, and is read ahead of, is not forgotten for the next piece.
 ColdLimits sensible(ColdLimits limits) {
   const auto of_a_reader = limits.ahead_bytes_max + limits.answer_bytes_max;
@@ -63,31 +66,39 @@ void ColdReads::run_next(const std::shared_ptr<Shared>& shared) {
 
 struct ColdReads::Ahead {
   ColdRange range;
-  std::shared_ptr<std::atomic<bool>> under_way;
+  std::shared_ptr<ColdProgress> progress;
 };
 
-bool ColdReads::read_ahead(ColdRange range, std::shared_ptr<std::atomic<bool>> under_way) {
+bool ColdReads::read_ahead(ColdRange range, std::shared_ptr<ColdProgress> progress) {
   const auto before = shared_->ahead_bytes.fetch_add(range.bytes);
   if (before > 0 && before + range.bytes > limits().ahead_bytes_total_max) {
     shared_->ahead_bytes -= range.bytes;
     return false;
   }
-  *under_way = true;
-  Ahead ahead{std::move(range), std::move(under_way)};
+  progress->under_way = true;
+  Ahead ahead{std::move(range), std::move(progress)};
   submit(shared_, shared_->ahead, [shared = shared_, ahead = std::move(ahead)]() mutable {
     bring_in_a_piece(shared, std::move(ahead));
   });
   return true;
 }
 
-// What cannot be read is said to who asks for it.
+// What cannot be read is said to who asks for it. What is there already is either not of our
+// bringing, and left alone, or the system has read it by itself, and goes on when it is passed.
 void ColdReads::bring_in_a_piece(const std::shared_ptr<Shared>& shared, Ahead ahead) {
   auto& range = ahead.range;
   const ColdRange piece{range.file, range.position, std::min(range.bytes, piece_bytes)};
-  const bool there = piece.file->resident(piece.position, piece.bytes);
-  const bool come =
-      there || bring_in(*piece.file, piece.position, piece.position + piece.bytes).has_value();
-  if (come && !there) shared->keep(piece);
+  const auto end = piece.position + piece.bytes;
+  bool come = true;
+  if (piece.position < ahead.progress->system_to ||
+      !piece.file->resident(piece.position, piece.bytes)) {
+    const auto system_to = bring_in(*piece.file, piece.position, end);
+    come = system_to.has_value();
+    if (come) {
+      if (*system_to > end) ahead.progress->system_to = *system_to;
+      shared->keep(piece);
+    }
+  }
   range.position += piece.bytes;
   range.bytes -= piece.bytes;
   if (come && range.bytes > 0) {
@@ -98,7 +109,7 @@ void ColdReads::bring_in_a_piece(const std::shared_ptr<Shared>& shared, Ahead ah
     return;
   }
   shared->ahead_bytes -= piece.bytes + range.bytes;
-  *ahead.under_way = false;
+  ahead.progress->under_way = false;
 }
 
 void ColdReads::Shared::keep(const ColdRange& range) {
@@ -116,7 +127,9 @@ void ColdReads::Shared::keep(const ColdRange& range) {
   for (const auto& old : gone) {
     const auto file = old.file.lock();
     const auto* cached = file ? CachedFile::of(*file) : nullptr;
-    if (cached) cached->forget(old.position, old.bytes);
+    if (!cached) continue;
+    const auto before = std::min(old.position, system_piece_bytes);
+    cached->forget(old.position - before, old.bytes + before);
   }
 }
 
@@ -147,7 +160,7 @@ void ColdReaders::has_read(ColdReads& reads, const ColdRange& range, std::uint64
     reader = &readers_.emplace_back();
     reader->file = range.file;
     reader->window = std::max(range.bytes, window_bytes_min);
-    reader->under_way = std::make_shared<std::atomic<bool>>(false);
+    reader->progress = std::make_shared<ColdProgress>();
   }
   reader->next = end;
   reader->ahead_to = std::max(reader->ahead_to, end);
@@ -158,11 +171,11 @@ void ColdReaders::has_read(ColdReads& reads, const ColdRange& range, std::uint64
 // read, so that the disk is asked for much at once.
 void ColdReaders::look_ahead(ColdReads& reads, Reader& reader, const std::shared_ptr<File>& file,
                              std::uint64_t file_end) {
-  if (*reader.under_way || reader.ahead_to - reader.next > reader.window / 2) return;
+  if (reader.progress->under_way || reader.ahead_to - reader.next > reader.window / 2) return;
   reader.window = std::min(reader.window * 2, reads.limits().ahead_bytes_max);
   const auto to = std::min(reader.next + reader.window, file_end);
   if (to <= reader.ahead_to) return;
-  if (reads.read_ahead({file, reader.ahead_to, to - reader.ahead_to}, reader.under_way)) {
+  if (reads.read_ahead({file, reader.ahead_to, to - reader.ahead_to}, reader.progress)) {
     reader.ahead_to = to;
   }
 }

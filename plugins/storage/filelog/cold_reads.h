@@ -23,6 +23,12 @@ struct ColdRange {
   std::uint64_t bytes = 0;
 };
 
+/// How far one reader is read ahead of.  [any thread]
+struct ColdProgress {
+  std::atomic<bool> under_way = false;
+  std::atomic<std::uint64_t> system_to = 0;  ///< the system may have read so far by itself
+};
+
 struct ColdLimits {
   /// An answer from the disk has no more, but for a batch that is larger: others wait for theirs.
   std::uint64_t answer_bytes_max = 4UL << 20;
@@ -47,8 +53,8 @@ class ColdReads {
   /// Whose jobs somebody waits for: they come before what is read ahead, in turn.
   BlockingPool& waited_for() noexcept { return waited_for_; }
   /// Brings the range in, piece by piece, in turn with what is read ahead of others; false when too
-  /// much is on its way already. `under_way` is false again once it is done.
-  bool read_ahead(ColdRange range, std::shared_ptr<std::atomic<bool>> under_way);
+  /// much is on its way already. `progress` is not under way any more once it is done.
+  bool read_ahead(ColdRange range, std::shared_ptr<ColdProgress> progress);
   /// The range was brought in: the oldest ones have to go where too much was.  [a worker]
   void keep(const ColdRange& range) { shared_->keep(range); }
   /// Kept now.
@@ -113,7 +119,7 @@ class ColdReaders {
     std::uint64_t next = 0;      // where it goes on
     std::uint64_t ahead_to = 0;  // up to where it was read ahead of
     std::uint64_t window = 0;
-    std::shared_ptr<std::atomic<bool>> under_way;
+    std::shared_ptr<ColdProgress> progress;
   };
 
   Reader* find(const ColdRange& range);

@@ -211,9 +211,9 @@ Task<Payload> FileLog::read(ReadRequest request) {
 }
 
 bool FileLog::in_memory(const ReadPlan& plan) const {
-  const auto span = std::min(plan.file_end - plan.scan_from,
-                             std::min(plan.bytes_max, plan.file_end) + scan_margin_bytes);
-  return plan.file->resident(plan.scan_from, span);
+  const auto reach = plan.found_by + std::min(plan.bytes_max, plan.file_end) + scan_margin_bytes;
+  const auto end = std::min(plan.file_end, reach);
+  return plan.file->resident(plan.scan_from, end - plan.scan_from);
 }
 
 // A plan for less than was asked for has at least one batch, if that is no larger than what was.

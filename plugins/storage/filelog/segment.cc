@@ -489,12 +489,19 @@ std::uint64_t Segment::position_at_or_before(Offset offset) const {
   return row ? static_cast<std::uint64_t>(row->position) : 0;
 }
 
+std::uint64_t Segment::position_behind(Offset offset) const {
+  const auto& rows = offsets_.rows();
+  const auto row = std::ranges::upper_bound(rows, relative(offset), {}, &OffsetIndex::Row::offset);
+  return row == rows.end() ? bytes_ : static_cast<std::uint64_t>(row->position);
+}
+
 Result<ReadPlan> Segment::plan_read(Offset from, Offset limit, std::uint64_t bytes_max,
                                     bool at_least_one) {
   MR_TRY(const auto log, file());
   ReadPlan plan{.file = log,
                 .file_end = bytes_,
                 .scan_from = position_at_or_before(from),
+                .found_by = position_behind(from),
                 .from = from,
                 .limit = limit,
                 .bytes_max = bytes_max,

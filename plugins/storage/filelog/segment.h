@@ -45,6 +45,7 @@ struct ReadPlan {
   std::shared_ptr<File> file;
   std::uint64_t file_end = 0;
   std::uint64_t scan_from = 0;  ///< the start of an entry at or before the one that is sought
+  std::uint64_t found_by = 0;   ///< the one that is sought starts here at the latest
   std::uint64_t jump_to = 0;  ///< the start of an entry: all between are surely part of the answer
   Offset from;
   Offset limit;
@@ -171,6 +172,7 @@ class Segment {
 
   std::int64_t relative(Offset offset) const noexcept { return offset - source_.base; }
   std::uint64_t position_at_or_before(Offset offset) const;
+  std::uint64_t position_behind(Offset offset) const;
   void read_indexes();
   bool leads_to_its_batch(OffsetIndex::Row row) const;
   void restart_behind(std::optional<OffsetIndex::Row> row);

@@ -147,6 +147,51 @@ TEST_F(PosixFileTest, WhatIsBroughtInIsInMemoryAndWhatFollowsIsNot) {
   EXPECT_EQ(file->resident(1 << 20, 4096), stays);
 }
 
+// The system counts a page as had as soon as it is asked for.
+TEST_F(PosixFileTest, WhatIsOnItsWayIsNotResident) {
+  const auto file = create("log");
+  constexpr std::uint64_t bytes = 8 << 20;
+  constexpr std::uint64_t page = 4096;
+  ASSERT_TRUE(write(*file, 0, std::string(bytes, 'x')));
+  ASSERT_TRUE(file->sync());
+  for (int round = 0; round < 20; ++round) {
+    CachedFile::of(*file)->forget(0, bytes);
+    static_cast<void>(file->resident(0, bytes));  // it is known to have been cold
+    for (std::uint64_t at = 0; at < bytes; at += bytes / 64) {
+      ::posix_fadvise(file->descriptor(), static_cast<off_t>(at), bytes / 64, POSIX_FADV_WILLNEED);
+    }
+    while (!file->resident(0, bytes)) {
+    }
+    for (std::uint64_t at = 0; at < bytes; at += page) {
+      char byte = 0;
+      const iovec vector{&byte, 1};
+      const auto position = static_cast<off_t>(at);
+      ASSERT_EQ(::preadv2(file->descriptor(), &vector, 1, position, RWF_NOWAIT), 1)
+          << "the page at byte " << at << " has to be waited for";
+    }
+  }
+}
+
+TEST_F(PosixFileTest, WhoReadsOnHasItInMemoryAndIsToldWhatTheSystemMayHaveReadToo) {
+  const auto file = create("log");
+  constexpr std::uint64_t megabyte = 1 << 20;
+  ASSERT_TRUE(write(*file, 0, std::string(8 * megabyte, 'x')));
+  ASSERT_TRUE(file->sync());
+  const auto* ahead = ReadAheadFile::of(*file);
+  CachedFile::of(*file)->forget(0, 8 * megabyte);
+  // Some file systems live in memory and forget nothing.
+  const bool stays = file->resident(0, 1);
+  for (std::uint64_t at = 0; at < 4; ++at) {
+    const auto read_to = ahead->read_on(at * megabyte, megabyte);
+    ASSERT_TRUE(read_to) << read_to.error().detail;
+    EXPECT_GE(*read_to, (at + 1) * megabyte);
+    EXPECT_TRUE(at > 0 || stays == (*read_to == megabyte));
+    EXPECT_TRUE(file->resident(at * megabyte, megabyte));
+  }
+  EXPECT_EQ(ahead->read_on(0, 4 * megabyte).value_or(0), 4 * megabyte);  // nothing is read again
+  EXPECT_EQ(ahead->read_on(8 * megabyte - 1, 2).error().code, Errc::out_of_range);
+}
+
 TEST_F(PosixFileTest, WhatIsNotThereCannotBeBroughtIn) {
   const auto file = create("log");
   ASSERT_TRUE(write(*file, 0, "short"));

@@ -59,7 +59,8 @@ Result<> check_crc(const File& file, const Entry& entry);
 /// Whether every byte of [from, end) is zero, as after a crash that lost data but kept the length.
 Result<bool> all_zero(const File& file, std::uint64_t from, std::uint64_t end);
 
-/// Reads the range once, so that it is in the page cache.  [a worker]
-Result<> bring_in(const File& file, std::uint64_t from, std::uint64_t end);
+/// Reads the range once, so that it is in the page cache, for who reads on from its end. Answers to
+/// where the system may have read by itself.  [a worker]
+Result<std::uint64_t> bring_in(const File& file, std::uint64_t from, std::uint64_t end);
 
 }  // namespace millrace::filelog

@@ -1,6 +1,10 @@
 // Who waits for the disk when old records are read, and what they take of the memory.
 #include "plugins/storage/filelog/cold_reads.h"
 
+#include <set>
+
+#include <millrace/cached_file.h>
+
 #include "filelog_subject.h"
 
 namespace millrace::filelog {
@@ -16,14 +20,15 @@ constexpr const char* first_segment = "/data/orders-0/00000000000000000000.log";
 
 class ColdLogTest : public ::testing::Test {
  protected:
-  void begin(ColdLimits limits, int batches = 100) {
+  void begin(ColdLimits limits, int batches = 100, std::size_t bytes = value_bytes,
+             std::int32_t records = 1) {
     subject_ = std::make_unique<FilelogSubject>(1, StorageSettings{.cold = limits});
     subject_->lock();
     auto opened = subject_->open();
     ASSERT_TRUE(opened) << to_string(opened.error());
     log_ = std::move(opened->log);
     for (int at = 0; at < batches; ++at) {
-      written_ += append_batch(*log_, 1, {1000}, value_bytes).text();
+      written_ += append_batch(*log_, records, {1000}, bytes).text();
     }
     ASSERT_TRUE(subject_->run(log_->flush(log_->bounds().end)));
     ASSERT_TRUE(disk().forget_pages(first_segment));
@@ -78,6 +83,19 @@ class ColdLogTest : public ::testing::Test {
 TEST_F(ColdLogTest, NoShardWaitsForTheDisk) {
   begin({});
   EXPECT_EQ(read_on(50'000), written_);
+  EXPECT_GT(cold_reads_, 0);
+  EXPECT_EQ(cold_reads_of_shards_, 0);
+}
+
+// The index leads to the batch before the one that is sought, where that has several records.
+TEST_F(ColdLogTest, NoShardWaitsForTheDiskWhereABatchIsAllOfAnAnswer) {
+  begin({.ahead_bytes_max = 100'000}, 3, 150'000, 2);
+  std::string all;
+  for (const Offset from : {Offset{0}, Offset{2}, Offset{4}}) {
+    all += read(from, 310'000);
+    settle();  // a part of the next one is there then
+  }
+  EXPECT_EQ(all, written_);
   EXPECT_GT(cold_reads_, 0);
   EXPECT_EQ(cold_reads_of_shards_, 0);
 }
@@ -193,9 +211,7 @@ class ColdReadsTest : public ::testing::Test {
     EXPECT_TRUE(disk_.forget_pages("/data/" + name));
     return *opened;
   }
-  static std::shared_ptr<std::atomic<bool>> flag() {
-    return std::make_shared<std::atomic<bool>>(false);
-  }
+  static std::shared_ptr<ColdProgress> progress() { return std::make_shared<ColdProgress>(); }
   void SetUp() override {
     disk_.on_cold_read([this](const std::string& path) { happened_.push_back(path); });
   }
@@ -208,21 +224,21 @@ class ColdReadsTest : public ::testing::Test {
 
 TEST_F(ColdReadsTest, WhoWaitsComesBeforeWhatIsReadAhead) {
   ColdReads reads(pool_, {.threads_max = 1});
-  const auto under_way = flag();
-  ASSERT_TRUE(reads.read_ahead({file("a", 3 << 20), 0, 3 << 20}, under_way));
+  const auto reader = progress();
+  ASSERT_TRUE(reads.read_ahead({file("a", 3 << 20), 0, 3 << 20}, reader));
   ASSERT_TRUE(pool_.run_one());
   reads.waited_for().submit([this] { happened_.emplace_back("waited for"); });
-  EXPECT_TRUE(*under_way);
+  EXPECT_TRUE(reader->under_way);
   while (pool_.run_one()) {
   }
   EXPECT_EQ(happened_, (std::vector<std::string>{"/data/a", "waited for", "/data/a", "/data/a"}));
-  EXPECT_FALSE(*under_way);
+  EXPECT_FALSE(reader->under_way);
 }
 
 TEST_F(ColdReadsTest, ReadersAreReadAheadOfInTurn) {
   ColdReads reads(pool_, {.threads_max = 1});
-  ASSERT_TRUE(reads.read_ahead({file("a", 3 << 20), 0, 3 << 20}, flag()));
-  ASSERT_TRUE(reads.read_ahead({file("b", 2 << 20), 0, 2 << 20}, flag()));
+  ASSERT_TRUE(reads.read_ahead({file("a", 3 << 20), 0, 3 << 20}, progress()));
+  ASSERT_TRUE(reads.read_ahead({file("b", 2 << 20), 0, 2 << 20}, progress()));
   while (pool_.run_one()) {
   }
   EXPECT_EQ(happened_,
@@ -246,28 +262,28 @@ TEST_F(ColdReadsTest, TheDiskIsWaitedForByAFewThreadsOfThePool) {
 
 TEST_F(ColdReadsTest, NoMoreIsOnItsWayThanAllowed) {
   ColdReads reads(pool_, {.ahead_bytes_total_max = 4 << 20});
-  EXPECT_TRUE(reads.read_ahead({file("a", 3 << 20), 0, 3 << 20}, flag()));
-  const auto refused = flag();
+  EXPECT_TRUE(reads.read_ahead({file("a", 3 << 20), 0, 3 << 20}, progress()));
+  const auto refused = progress();
   EXPECT_FALSE(reads.read_ahead({file("b", 2 << 20), 0, 2 << 20}, refused));
-  EXPECT_FALSE(*refused);
+  EXPECT_FALSE(refused->under_way);
   while (pool_.run_one()) {
   }
-  EXPECT_TRUE(reads.read_ahead({file("b", 2 << 20), 0, 2 << 20}, flag()));
+  EXPECT_TRUE(reads.read_ahead({file("b", 2 << 20), 0, 2 << 20}, progress()));
   while (pool_.run_one()) {
   }
 }
 
 TEST_F(ColdReadsTest, WhatCannotBeReadAheadEndsIt) {
   ColdReads reads(pool_, {.ahead_bytes_total_max = 4 << 20});
-  const auto under_way = flag();
+  const auto reader = progress();
   auto broken = file("a", 3 << 20);
   disk_.kill();
-  EXPECT_TRUE(reads.read_ahead({broken, 0, 3 << 20}, under_way));
+  EXPECT_TRUE(reads.read_ahead({broken, 0, 3 << 20}, reader));
   while (pool_.run_one()) {
   }
-  EXPECT_FALSE(*under_way);
+  EXPECT_FALSE(reader->under_way);
   disk_.restart();
-  EXPECT_TRUE(reads.read_ahead({file("b", 4 << 20), 0, 4 << 20}, flag()));
+  EXPECT_TRUE(reads.read_ahead({file("b", 4 << 20), 0, 4 << 20}, progress()));
   while (pool_.run_one()) {
   }
 }
@@ -276,13 +292,70 @@ TEST_F(ColdReadsTest, TheOldestGoesWhereTooMuchWasBroughtIn) {
   ColdReads reads(
       pool_, {.answer_bytes_max = 1 << 18, .ahead_bytes_max = 1 << 18, .kept_bytes_max = 2 << 20});
   const auto one = file("a", 4 << 20);
-  ASSERT_TRUE(reads.read_ahead({one, 0, 4 << 20}, flag()));
+  ASSERT_TRUE(reads.read_ahead({one, 0, 4 << 20}, progress()));
   while (pool_.run_one()) {
   }
   EXPECT_EQ(reads.kept_bytes(), std::uint64_t{2} << 20);
   EXPECT_EQ(disk_.cold_bytes("/data/a"), std::uint64_t{2} << 20);
   EXPECT_FALSE(one->resident(0, 1));
   EXPECT_TRUE(one->resident(2 << 20, 2 << 20));
+}
+
+/// Megabytes of which some are in memory; they go in pairs. Who reads on has the system read two
+/// more, when it comes to the first that is not there.
+class MegabyteFile final : public File, public CachedFile, public ReadAheadFile {
+ public:
+  static constexpr std::uint64_t megabyte = 1 << 20;
+
+  explicit MegabyteFile(std::set<std::uint64_t> there) : there_(std::move(there)) {}
+  Result<std::size_t> read_at(std::uint64_t, MutableBytes) const override { return 0; }
+  Result<> write_at(std::uint64_t, std::span<const Bytes>) override { return {}; }
+  Result<> truncate(std::uint64_t) override { return {}; }
+  Result<> sync() override { return {}; }
+  Result<std::uint64_t> size() const override { return 100 * megabyte; }
+  bool resident(std::uint64_t position, std::uint64_t) const noexcept override {
+    return there_.contains(position / megabyte);
+  }
+  const std::string& path() const noexcept override { return path_; }
+  Result<> bring_in(std::uint64_t, std::uint64_t) const override { return {}; }
+  void forget(std::uint64_t position, std::uint64_t bytes) const noexcept override {
+    const auto pair = 2 * megabyte;
+    for (auto at = (position + pair - 1) / pair; at < (position + bytes) / pair; ++at) {
+      there_.erase(2 * at);
+      there_.erase(2 * at + 1);
+    }
+  }
+  Result<std::uint64_t> read_on(std::uint64_t position, std::uint64_t) const override {
+    const auto at = position / megabyte;
+    passed_.push_back(at);
+    const bool needed = !there_.contains(at);
+    if (needed) there_.insert({at, at + 1, at + 2});
+    return (at + (needed ? 3 : 1)) * megabyte;
+  }
+
+  const std::set<std::uint64_t>& there() const { return there_; }
+  const std::vector<std::uint64_t>& passed() const { return passed_; }
+
+ private:
+  const std::string path_ = "/data/ahead";
+  mutable std::set<std::uint64_t> there_;
+  mutable std::vector<std::uint64_t> passed_;
+};
+
+TEST_F(ColdReadsTest, WhatTheSystemReadsByItselfIsPassedAndGoesInItsTurn) {
+  ColdReads reads(
+      pool_, {.answer_bytes_max = 1 << 18, .ahead_bytes_max = 1 << 18, .kept_bytes_max = 1 << 20});
+  const auto one = std::make_shared<MegabyteFile>(std::set<std::uint64_t>{7, 8, 9});
+  // In two goes: what the first had the system read is known to the second.
+  const auto reader = progress();
+  for (const std::uint64_t from : {0, 5}) {
+    ASSERT_TRUE(reads.read_ahead({one, from << 20, 5 << 20}, reader));
+    while (pool_.run_one()) {
+    }
+  }
+  // 7 and 8 were there, but so close behind that they cannot be told from what the system has read.
+  EXPECT_EQ(one->passed(), (std::vector<std::uint64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(one->there(), (std::set<std::uint64_t>{8, 9}));
 }
 
 }  // namespace
