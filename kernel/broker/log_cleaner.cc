@@ -123,11 +123,24 @@ Task<> LogCleaner::loop() {
       parts_.log.error("compaction could not look at all logs; it looks again",
                        {{"error", to_string(done.error())}});
     }
-    if (std::exchange(ended_since_, false)) continue;
-    auto waiting = with_deadline(ended_.wait(), settings_.backoff);
+    MR_CO_CHECK(co_await until_next_turn());
+  }
+  co_return {};
+}
+
+// A look is at all logs, of which there may be ten thousand that want a pass: those that the last
+// one has found are begun one after the other, as long as what it has found is not too old.
+Task<> LogCleaner::until_next_turn() {
+  const auto until = now() + settings_.backoff;
+  while (!*stopping_) {
+    if (std::exchange(ended_since_, false)) {
+      if (wanted_.empty()) co_return {};
+      begin_passes();
+    }
+    if (now() >= until) co_return {};
+    auto waiting = with_deadline(ended_.wait(), until - now());
     const auto ended = co_await std::move(waiting);
     if (!ended && ended.error().code != Errc::timed_out) co_return ended.error();
-    ended_since_ = false;
   }
   co_return {};
 }
@@ -135,6 +148,7 @@ Task<> LogCleaner::loop() {
 Task<> LogCleaner::turn() {
   settings_ = LogCleanerSettings::of(settings_of_());
   rate_.set_rate(settings_.io_bytes_per_second, now());
+  wanted_.clear();
   if (!settings_.enable) co_return {};
   MR_CO_TRY(const auto seen, co_await look());
   tell(seen);
@@ -144,7 +158,8 @@ Task<> LogCleaner::turn() {
   if (needs_room) {
     MR_CO_TRY(free_now_, co_await free_bytes());
   }
-  begin_passes(seen);
+  want(seen);
+  begin_passes();
   co_return co_await checkpoint(seen);
 }
 
@@ -206,7 +221,7 @@ Task<std::optional<std::uint64_t>> LogCleaner::free_bytes() const {
 }
 
 // The dirtiest first.
-void LogCleaner::begin_passes(const std::vector<Seen>& seen) {
+void LogCleaner::want(const std::vector<Seen>& seen) {
   std::vector<const Seen*> wanted;
   for (const auto& one : seen) {
     if (one.need.wanted && may_begin(one)) wanted.push_back(&one);
@@ -216,9 +231,14 @@ void LogCleaner::begin_passes(const std::vector<Seen>& seen) {
     const auto of_b = b->need.range.dirty_ratio();
     return of_a != of_b ? of_a > of_b : a->id < b->id;
   });
-  for (const auto* one : wanted) {
-    if (static_cast<std::int64_t>(cleaning_.size()) >= settings_.threads) break;
-    begin(one->id);
+  wanted_.clear();
+  for (const auto* one : wanted) wanted_.push_back(one->id);
+}
+
+void LogCleaner::begin_passes() {
+  while (!wanted_.empty() && static_cast<std::int64_t>(cleaning_.size()) < settings_.threads) {
+    begin(wanted_.front());
+    wanted_.pop_front();
   }
 }
 

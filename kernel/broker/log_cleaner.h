@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -67,9 +68,11 @@ class LogCleaner {
 
   Task<> loop();
   Task<> turn();
+  Task<> until_next_turn();
   Task<std::vector<Seen>> look();
   static Task<std::vector<Seen>> look_on(ShardState* state, std::shared_ptr<const Offsets> noted);
-  void begin_passes(const std::vector<Seen>& seen);
+  void want(const std::vector<Seen>& seen);
+  void begin_passes();
   void begin(const TopicPartition& id);
   Task<> clean(Gate::Pass inside, TopicPartition id, CompactionMeans means);
   void note(const TopicPartition& id, const CompactionDone& done, Duration took);
@@ -107,13 +110,14 @@ class LogCleaner {
   RateLimit rate_;
   Told told_;
   std::shared_ptr<const Offsets> noted_;  // as checkpointed last; null: not read yet
+  std::deque<TopicPartition> wanted_;     // the next one first, as the last look has found them
   std::set<TopicPartition> cleaning_;
   std::map<TopicPartition, Waiting> waiting_;
   std::optional<std::uint64_t> free_now_;  // asked for while something waits for room
   std::set<TopicPartition> uncleanable_;
   std::shared_ptr<std::atomic<bool>> stopping_ = std::make_shared<std::atomic<bool>>(false);
   Event ended_;               // a pass
-  bool ended_since_ = false;  // the last turn began
+  bool ended_since_ = false;  // that was asked
   CancelScope background_;
   Gate running_;
 };

@@ -135,7 +135,7 @@ Result<CompactedBatch> compact_marker(const Buffer& batch, const BatchHeader& he
   if (header.base_offset >= rules.mapped) return as_it_is(batch, header);
   if (!ends.alone) {
     auto left = as_it_is(batch, header);
-    if (ends.indexed) left.horizon = rules.now;  // all of an aborted one goes now: then it is alone
+    if (ends.waits) left.horizon = rules.now;
     return left;
   }
   if (!header.has_delete_horizon()) {
@@ -164,10 +164,9 @@ Result<CompactedBatch> compact_records(const Buffer& batch, const BatchHeader& h
   bool tombstones = false;
   std::erase_if(records, [&](const RawRecord& record) {
     const auto offset = record.offset(header.base_offset);
-    if (offset < rules.mapped) {
-      if (!is_newest(record.key, offset, map)) return true;
-      if (!record.has_value && !tombstones_stay) return true;
-    }
+    if (offset >= rules.mapped) return false;  // a later pass counts its horizon
+    if (!is_newest(record.key, offset, map)) return true;
+    if (!record.has_value && !tombstones_stay) return true;
     tombstones = tombstones || !record.has_value;
     return false;
   });
@@ -193,8 +192,9 @@ Result<CompactedBatch> compact_v2(const Buffer& batch, const CompactionRules& ru
   auto compacted = [&]() -> Result<CompactedBatch> {
     if (!verify_crc(batch)) return wrong_crc();
     if (header.control()) return compact_marker(batch, header, rules, transactions);
-    if (transactions.aborted(header)) {
-      if (header.record_count > 0 || !must_stay(header, rules)) {
+    const bool stays = must_stay(header, rules);
+    if (transactions.aborted(header, stays)) {
+      if (header.record_count > 0 || !stays) {
         return without_records(header, rules);
       }
       return as_it_is(batch, header);

@@ -24,16 +24,17 @@ void TransactionWalk::skip_to(Offset start) {
 void TransactionWalk::begin_until(Offset last) {
   for (; begun_ < rows_.size() && rows_[begun_].first <= last; ++begun_) {
     const auto& row = rows_[begun_];
-    aborted_.try_emplace(row.producer_id, Ongoing{row.last, false});
+    aborted_.try_emplace(row.producer_id, Ongoing{.marker = row.last});
   }
 }
 
-bool TransactionWalk::aborted(const BatchHeader& data) {
+bool TransactionWalk::aborted(const BatchHeader& data, bool stays) {
   begin_until(data.last_offset());
   if (!data.transactional()) return false;
   const auto found = aborted_.find(data.producer_id);
   if (found != aborted_.end()) {
     found->second.met = true;
+    found->second.stays = found->second.stays || stays;
     return true;
   }
   committed_.insert(data.producer_id);
@@ -52,7 +53,7 @@ TransactionWalk::Marker TransactionWalk::ends(const BatchHeader& control,
   const auto ended = found->second;
   aborted_.erase(found);
   if (!ended.met) spent_.push_back(ended.marker);
-  return {.alone = !ended.met, .indexed = true};
+  return {.alone = !ended.met, .indexed = true, .waits = ended.met && !ended.stays};
 }
 
 }  // namespace millrace::kernel

@@ -26,12 +26,14 @@ class TransactionWalk {
   /// The log begins at `start` now, behind where this has come to, perhaps: nothing below follows.
   void skip_to(Offset start);
 
-  /// The next batch, of records. Whether its transaction was aborted.
-  bool aborted(const BatchHeader& data);
+  /// The next batch, of records. Whether its transaction was aborted. `stays`: the batch does even
+  /// so, without a record.
+  bool aborted(const BatchHeader& data, bool stays = false);
 
   struct Marker {
     bool alone = false;    ///< no batch of its transaction was met
     bool indexed = false;  ///< it ends a row of the aborted ones
+    bool waits = false;    ///< that, and all of its transaction goes now: then it is alone
   };
   /// The next batch, of control; `marker` as read_marker() says, none also where it has no record.
   Marker ends(const BatchHeader& control, const std::optional<TransactionMarker>& marker);
@@ -44,6 +46,7 @@ class TransactionWalk {
   struct Ongoing {
     Offset marker;
     bool met = false;
+    bool stays = false;  // a batch that was met
   };
   void begin_until(Offset last);
 

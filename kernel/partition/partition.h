@@ -283,9 +283,9 @@ class Partition {
   /// last ran, if that is known; once this has been asked, the partition knows it by itself. Rolls
   /// the active segment where it keeps records that are overdue.
   Task<CompactionNeed> compaction_need(std::optional<Offset> checkpointed);
-  /// One pass, which ends early with Errc::cancelled once `stopping` says so, with Errc::closed
-  /// where the partition goes, and with Errc::conflict where its log is cut meanwhile. One at a
-  /// time.
+  /// One pass, which ends early with Errc::cancelled once `stopping` says so or the topic is not
+  /// compacted any more, with Errc::closed where the partition goes, and with Errc::conflict where
+  /// its log is cut meanwhile. One at a time.
   Task<CompactionDone> compact(CompactionMeans means, std::function<bool()> stopping);
   const CompactionStatus& compaction() const noexcept { return compaction_; }
 
@@ -393,6 +393,7 @@ class Partition {
   Task<Timestamp> oldest_dirty(CleanableRange range);
   Timestamp after_retention() const;
   bool tombstones_due() const;
+  Task<CleanableRange> range_of_pass();
   Task<CompactionDone> run_compaction(CompactionMeans means, std::function<bool()> stopping);
   CleanableRange cleanable() const;
   Task<> commit_rewrite(LogRewrite* rewrite);

@@ -120,9 +120,21 @@ Task<CompactionDone> Partition::compact(CompactionMeans means, std::function<boo
   co_return std::move(done);
 }
 
+// Where tombstones alone want it, what is clean: what is dirty would give new ones their horizon,
+// and each pass ask for the next one, however clean the log is.
+Task<CleanableRange> Partition::range_of_pass() {
+  if (!tombstones_due()) co_return cleanable();
+  MR_CO_TRY(const auto oldest, co_await oldest_dirty(cleanable()));
+  auto range = cleanable();
+  if (wants_cleaning(range, config_, now(), oldest)) co_return range;
+  range.limit = std::min(range.limit, range.first_dirty);
+  range.dirty_bytes = 0;
+  co_return range;
+}
+
 Task<CompactionDone> Partition::run_compaction(CompactionMeans means,
                                                std::function<bool()> stopping) {
-  auto range = cleanable();
+  MR_CO_TRY(auto range, co_await range_of_pass());
   if (range.limit <= range.first_dirty && !tombstones_due()) {
     co_return CompactionDone{.from = range.first_dirty, .cleaned_to = range.first_dirty};
   }
@@ -131,6 +143,7 @@ Task<CompactionDone> Partition::run_compaction(CompactionMeans means,
   auto go_on = [this, stopping = std::move(stopping), cuts = cuts_]() -> Result<> {
     if (stopping()) return Error{Errc::cancelled, "compaction is told to stop"};
     if (closing_) return Error{Errc::closed, "the partition is closing"};
+    if (!config_.cleanup_compact) return Error{Errc::cancelled, "it is not compacted any more"};
     if (cuts_ == cuts) return {};
     return Error{Errc::conflict, "the log was cut while it was compacted"};
   };

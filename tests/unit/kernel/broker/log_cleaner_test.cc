@@ -48,6 +48,34 @@ TEST(LogCleanerSettingsTest, AreKafkas) {
       RateLimit::unlimited);
 }
 
+/// Counts how often it is noted how far logs are compacted.
+class CountedStorage final : public Storage {
+ public:
+  explicit CountedStorage(Storage& under) : under_(under) {}
+
+  Task<> lock() override { return under_.lock(); }
+  Task<DirectoryOwner> owner() override { return under_.owner(); }
+  Task<> set_owner(DirectoryOwner owner) override { return under_.set_owner(std::move(owner)); }
+  Task<std::vector<FoundPartition>> list() override { return under_.list(); }
+  Task<Opened> open(TopicPartition partition, LogOptions options) override {
+    return under_.open(std::move(partition), options);
+  }
+  Task<> remove(TopicPartition partition) override { return under_.remove(std::move(partition)); }
+  Task<> checkpoint(CheckpointKind kind, std::vector<PartitionOffset> offsets) override {
+    if (kind == CheckpointKind::cleaner) ++notes;
+    return under_.checkpoint(kind, std::move(offsets));
+  }
+  Task<std::vector<PartitionOffset>> checkpointed(CheckpointKind kind) override {
+    return under_.checkpointed(kind);
+  }
+  Task<> close() override { return under_.close(); }
+
+  int notes = 0;
+
+ private:
+  Storage& under_;
+};
+
 class LogCleanerTest : public BrokerTest {
  protected:
   void create_compacted(const std::string& name,
@@ -186,6 +214,44 @@ TEST_F(LogCleanerTest, SeveralAtOnceAreCleanedOneAfterTheOther) {
   world_.run_for(40s);
   for (const std::string name : {"a", "b", "c"}) EXPECT_LT(records_in(name), 12) << name;
   EXPECT_EQ(counter("millrace_log_cleaner_passes_total"), 3);
+}
+
+TEST_F(LogCleanerTest, APassTakesAsLongAsTheRateSays) {
+  defaults_["log.cleaner.io.max.bytes.per.second"] = "300";
+  restart();
+  create_compacted("states");
+  fill("states", 60);  // about 10 kB, which are read twice
+  world_.run_for(60s);
+  EXPECT_EQ(gauge("millrace_log_cleaner_running"), 1);
+  EXPECT_EQ(counter("millrace_log_cleaner_passes_total"), 0);
+  world_.run_for(60s);
+  EXPECT_EQ(counter("millrace_log_cleaner_passes_total"), 1);
+  EXPECT_LT(records_in("states"), 12);
+}
+
+// After a start tombstones of ten thousand logs may be due at once: if all were looked at after
+// each pass, that would be a hundred million looks.
+TEST_F(LogCleanerTest, ManyLogsThatWantAPassAreLookedAtOnce) {
+  auto plugin = millrace::testing::load_plugin(MILLRACE_PLUGIN_DIR "/storage/memory.so", node_);
+  ASSERT_TRUE(plugin) << to_string(plugin.error());
+  CountedStorage storage(*plugin->registered().storage);
+  own_storage_ = &storage;
+  restart();
+  constexpr int logs = 30;
+  for (int at = 0; at < logs; ++at) {
+    create_compacted("states-" + std::to_string(at), {{"min.compaction.lag.ms", "60000"}});
+    fill("states-" + std::to_string(at), 20);
+  }
+  world_.run_for(30s);
+  ASSERT_EQ(counter("millrace_log_cleaner_passes_total"), 0);
+  storage.notes = 0;
+  world_.run_for(60s);
+  EXPECT_EQ(counter("millrace_log_cleaner_passes_total"), logs);
+  EXPECT_GE(storage.notes, 1);
+  EXPECT_LE(storage.notes, 3);
+  EXPECT_THAT(noted(), SizeIs(logs));
+  own_storage_ = nullptr;
+  restart();
 }
 
 TEST_F(LogCleanerTest, ADeletedTopicIsForgotten) {

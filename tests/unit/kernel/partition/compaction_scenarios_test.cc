@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -63,6 +64,15 @@ class CompactionScenariosTest : public ::testing::Test {
     const auto read = Consumer(stored_).read_all(Isolation::read_uncommitted);
     return std::ranges::any_of(
         read, [&](const auto& one) { return one.second.key == key && !one.second.value; });
+  }
+
+  int passes_until_none_is_wanted() {
+    int passes = 0;
+    for (; passes < 10 && stored_.compaction_wanted(); ++passes) {
+      const auto done = stored_.compact();
+      EXPECT_TRUE(done) << to_string(done.error());
+    }
+    return passes;
   }
 
   const std::string large_ = std::string(300, 'x');
@@ -204,6 +214,88 @@ TEST_F(CompactionScenariosTest, K07_AMarkerGoesInTimeToo) {
     EXPECT_NE(batch.header.base_offset, Offset{1});
     return true;
   }));
+}
+
+// Its producer's last batch is kept, without a record, as long as the producer is known, and with
+// it the marker: that is nothing to wait for.
+TEST_F(CompactionScenariosTest, NothingWaitsForWhatStaysOfAnAbortedTransaction) {
+  stored_.open(compacted("0"));
+  send_in_transaction("key");
+  stored_.end_transaction(7, false);
+  fill();
+  EXPECT_LT(passes_until_none_is_wanted(), 5);
+}
+
+// Only what is clean: else each pass would give new tombstones their horizon, and so ask for the
+// next one, however clean the log is.
+TEST_F(CompactionScenariosTest, APassForTombstonesLeavesWhatIsDirty) {
+  stored_.open(compacted());
+  for (int at = 0; at < 400; ++at) send("key " + std::to_string(at), large_);
+  send("deleted", std::nullopt);
+  fill();
+  ASSERT_TRUE(stored_.compact());
+  int passes = 0;
+  for (int round = 0; round < 20; ++round) {
+    send("deleted since " + std::to_string(round), std::nullopt);
+    for (int at = 0; at < 6; ++at) send("filler", large_);
+    stored_.world().run_for(retention + 1s);
+    if (!stored_.compaction_wanted()) continue;
+    ASSERT_TRUE(stored_.compact());
+    ++passes;
+  }
+  EXPECT_EQ(passes, 1);
+  EXPECT_FALSE(tombstone_is_there("deleted"));
+  EXPECT_TRUE(tombstone_is_there("deleted since 0"));
+}
+
+// The start is within a batch, and what is behind it is not clean yet.
+TEST_F(CompactionScenariosTest, NothingWaitsForTombstonesThatAreNotCleanYet) {
+  auto config = compacted("0");
+  config["cleanup.policy"] = "compact,delete";
+  stored_.open(config);
+  send("deleted", std::nullopt);
+  fill();
+  ASSERT_TRUE(stored_.compact());
+  BatchBuilder builder({});
+  for (const std::string key : {"a", "b", "c", "d"}) {
+    builder.add({stored_.now_ms()}, as_bytes(key), std::nullopt);
+  }
+  const auto produced = stored_.produce(*std::move(builder).finish());
+  fill();
+  config["min.compaction.lag.ms"] = "3600000";
+  stored_.partition().set_config(*TopicConfig::parse({}, config));
+  stored_.trim(produced.base_offset + 2);
+  EXPECT_LT(passes_until_none_is_wanted(), 5);
+  EXPECT_TRUE(tombstone_is_there("c"));
+}
+
+TEST_F(CompactionScenariosTest, WhatIsNotCompactedAnyMoreIsLeftByThePassThatRuns) {
+  auto config = compacted();
+  stored_.open(config);
+  for (int at = 0; at < 100; ++at) send("key", large_);
+  fill();
+  config["cleanup.policy"] = "delete";
+  const auto change = [this, parsed = *TopicConfig::parse({}, config)] {
+    stored_.partition().set_config(parsed);
+  };
+  EXPECT_EQ(stored_.compact(1 << 20, change).error().code, Errc::cancelled);
+  EXPECT_EQ(stored_.compact().error().code, Errc::cancelled) << "one that was about to begin";
+  EXPECT_EQ(Consumer(stored_).read_all(Isolation::read_uncommitted).size(), 112);
+}
+
+TEST_F(CompactionScenariosTest, APassTellsHowFarItIs) {
+  stored_.open(compacted());
+  for (int at = 0; at < 100; ++at) send("key", large_);
+  fill();
+  std::vector<std::int32_t> told;
+  const auto ask = [&] { told.push_back(stored_.partition().compaction().percent()); };
+  ASSERT_TRUE(stored_.compact(1 << 20, ask));
+  EXPECT_TRUE(std::ranges::is_sorted(told));
+  EXPECT_EQ(told.front(), 0);
+  EXPECT_GT(std::set(told.begin(), told.end()).size(), 10);
+  EXPECT_GT(told.back(), 50);
+  EXPECT_LE(told.back(), 100);
+  EXPECT_EQ(stored_.partition().compaction().percent(), -1);
 }
 
 // A full map cleans as far as it goes, and each round begins where the last one ended.
