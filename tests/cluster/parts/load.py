@@ -43,11 +43,13 @@ class Load:
         acks: str = "all",
         first: int = 0,
         batch: int = 0,
+        in_flight: int = 0,
     ):
         self.topic = topic
         self.history = history
         self.first = first
-        """The number of the first message. `batch`: so many in one at most; 0 is the client's choice."""
+        """The number of the first message. `batch`: so many in one at most; `in_flight`: so many
+        requests at a time; 0 is the client's choice."""
         self.errors: list[str] = []
         """Of messages that the client gave up."""
         self.acknowledged_at: list[float] = []
@@ -65,6 +67,7 @@ class Load:
                 "message.timeout.ms": MESSAGE_SECONDS_MAX * 1000,
                 "log_level": 0,
                 **({"batch.num.messages": batch} if batch else {}),
+                **({"max.in.flight": in_flight} if in_flight else {}),
             }
         )
         self._thread = threading.Thread(target=self._run, name="load")
