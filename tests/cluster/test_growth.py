@@ -1,6 +1,8 @@
 """A cluster grows and shrinks under a load: who joins gets its share, who shall go is emptied, who is
 gone for too long is replaced; nothing acknowledged is lost or repeated meanwhile."""
 
+import threading
+
 import pytest
 from harness.tool import run
 
@@ -23,6 +25,41 @@ REPLACE_AFTER_MS = 4000
 
 def logs_of(cluster, id: int, topic: str) -> list:
     return list((cluster.brokers[id].folder / "data").glob(f"{topic}-*"))
+
+
+@pytest.mark.slow
+def test_what_moves_never_has_less_than_all_its_replicas_in_sync(make_cluster, topic):
+    """Whoever comes is in sync before anybody goes: as each broker tells it, all the time."""
+    cluster = make_cluster(defaults={"cluster.balance.moves.max": 2})
+    cluster.create(f"{topic}-more", MORE_PARTITIONS)
+    seen: set[tuple[int, int]] = set()
+
+    def look(id: int, ended: threading.Event) -> None:
+        admin = cluster.admin(id)
+        while not ended.is_set():
+            told = admin.list_topics(timeout=30)
+            for name in (topic, f"{topic}-more"):
+                of = told.topics[name].partitions.values()
+                seen.update((len(one.replicas), len(one.isrs)) for one in of)
+
+    with Checked(cluster, topic) as checked:
+        ended = threading.Event()
+        lookers = [threading.Thread(target=look, args=(id, ended)) for id in cluster.brokers]
+        for looker in lookers:
+            looker.start()
+        try:
+            cluster.add()
+            wait_until_even(cluster)
+            tool_of(cluster).text("cluster", "drain", 1, "--wait")
+        finally:
+            ended.set()
+            for looker in lookers:
+                looker.join()
+        checked.goes_on()
+        checked.verdict()
+    assert min(in_sync for _, in_sync in seen) == 3, seen
+    assert max(replicas for replicas, _ in seen) == 4, "nobody has seen a move"
+    cluster.end()
 
 
 @pytest.mark.sanitized

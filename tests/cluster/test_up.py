@@ -6,6 +6,7 @@ import socket
 import subprocess
 from pathlib import Path
 
+import pytest
 from harness.broker import PREFIX, free_port
 from harness.tool import Tool
 
@@ -27,10 +28,38 @@ def call(program: str, *words: str, **settings: str) -> subprocess.CompletedProc
     )
 
 
-def test_a_cluster_is_started_used_ended_and_goes_on(tmp_path):
-    port = free_port()
-    while is_taken(port - 1):  # of another test, perhaps: ZooKeeper's
+def free_ports(count: int) -> int:
+    """The first of so many for brokers: that below is ZooKeeper's. Another test may have some."""
+    while True:
         port = free_port()
+        if not any(is_taken(one) for one in range(port - 1, port + count)):
+            return port
+
+
+@pytest.mark.slow
+def test_three_brokers_are_one_cluster(tmp_path):
+    port = free_ports(3)
+    settings = {
+        "MILLRACE_CLUSTER": str(tmp_path / "cluster"),
+        "MILLRACE_CLUSTER_PORT": str(port),
+    }
+    try:
+        up = call("up", "3", **settings)
+        assert up.returncode == 0, up.stdout + up.stderr
+        for number in range(3):
+            assert f"broker {number + 1}   127.0.0.1:{port + number}" in up.stdout
+        words = ("--partitions", 3, "--replication-factor", 3)
+        Tool(f"127.0.0.1:{port}").text("topic", "create", "shared", *words)
+        Tool(f"127.0.0.1:{port + 1}").text("produce", "shared", stdin="a\nb\n")
+        read = Tool(f"127.0.0.1:{port + 2}").text("consume", "shared")
+        assert sorted(read.split()) == ["a", "b"]
+        assert "4 processes ended" in call("down", **settings).stdout
+    finally:
+        call("down", **settings)
+
+
+def test_a_cluster_is_started_used_ended_and_goes_on(tmp_path):
+    port = free_ports(1)
     settings = {
         "MILLRACE_CLUSTER": str(tmp_path / "cluster"),
         "MILLRACE_CLUSTER_PORT": str(port),
