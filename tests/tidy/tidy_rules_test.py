@@ -142,6 +142,19 @@ class RulesTest(unittest.TestCase):
         }
         self.assertEqual(self.found(tidy.no_path_is_of_one_machine, files), ["README.md:1"])
 
+    def test_documents_that_name_what_is_gone(self):
+        files = {
+            "a/README.md": "[up](../README.md), [a heading](#here), [elsewhere](https://example.org/x.md)\n"
+            "[gone](gone.md#there)\n`b.cc`, `a/b.cc` and `page_views.cc`\n`c.h`\n",
+            "README.md": "[a](a) [b](a/b.cc)\n",
+            "a/b.cc": "",
+            "packaging/doc/index.md": "[made](millrace.toml.html)\n[not](index.html)\n",
+        }
+        self.assertEqual(
+            self.found(tidy.documents_name_what_is_there, files),
+            ["a/README.md:2", "a/README.md:4", "packaging/doc/index.md:2"],
+        )
+
     def test_the_budget_and_the_runner_agree(self):
         files = {
             "tests/BUDGET": "# part seconds suites\n"

@@ -318,6 +318,28 @@ def no_path_is_of_one_machine(tree: Tree) -> Iterator[Finding]:
                 )
 
 
+# --- Documents name what is there ---
+
+LINK = re.compile(r"\]\(([^)\s#:]+)(?:#[\w-]+)?\)")
+SOURCE_IN_TEXT = re.compile(r"`([\w./-]+\.(?:h|cc|py))`")
+MADE_BY_THE_BUILD = re.compile(r"packaging/(?:doc|man)/millrace(?:\.toml)?\.(?:html|md)")
+# What a reader makes by following sdk/README.md.
+MADE_BY_THE_READER = {"page_views.cc", "page_views_test.cc"}
+
+
+def documents_name_what_is_there(tree: Tree) -> Iterator[Finding]:
+    names = {PurePosixPath(path).name for path in tree.paths} | MADE_BY_THE_READER
+    for path in (path for path in tree.paths if path.endswith(".md")):
+        for line, text in tree.lines(path):
+            for target in LINK.findall(text):
+                beside = os.path.normpath(PurePosixPath(path).parent / target)
+                if not (tree.root / beside).exists() and not MADE_BY_THE_BUILD.fullmatch(beside):
+                    yield Finding(path, line, f"there is no {beside}; link to what there is")
+            for source in SOURCE_IN_TEXT.findall(text):
+                if PurePosixPath(source).name not in names:
+                    yield Finding(path, line, f"there is no file {source}; name the one that there is")
+
+
 # --- The budget of CI ---
 
 CI_SECONDS_MAX = 45 * 60
@@ -351,6 +373,7 @@ RULES = (
     skips_are_listed_with_a_reason,
     tests_do_not_sleep,
     no_path_is_of_one_machine,
+    documents_name_what_is_there,
     the_parts_of_ci_fit_their_time,
 )
 
