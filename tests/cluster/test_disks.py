@@ -1,13 +1,19 @@
-"""Disks that are slow, full or have torn what was written last, under the checked load."""
+"""Disks that are slow, full, damaged or have torn or lost what was written last, under the checked load. R07 and L11
+are numbers of the list of scenarios."""
 
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
+from harness.lossy_disk import LossyDisk
 
 from parts.checked import Checked
 from parts.cluster import HEAL_SECONDS_MAX
+from parts.cluster import SESSION_MS as SHORT_SESSION_MS
+from parts.history import History
+from parts.load import Load, read_log
+from parts.moves import STILL, move_leader
 from parts.waiting import pass_time, until
 
 DISK_BYTES = 64 << 20
@@ -19,6 +25,7 @@ FAULT_SECONDS = 5
 SESSION_MS = 10_000
 """Longer than a busy machine keeps a broker from anything: it is the disk that is slow."""
 LAG_MS = 3000
+LOSS = "replicated records are lost"
 LAG_SECONDS_DEFAULT = 30
 
 
@@ -39,6 +46,19 @@ def disks(tmp_path):
     finally:
         for folder in mounted:
             subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@pytest.fixture
+def lossy(tmp_path):
+    """A disk with a folder for data that is there, whatever is lost."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a disk")
+    with LossyDisk(tmp_path / "lossy") as disk:
+        (disk.folder / "data").mkdir()
+        root = os.open(disk.folder, os.O_RDONLY)
+        os.fsync(root)
+        os.close(root)
+        yield disk
 
 
 def on_disks(disks) -> dict[int, dict]:
@@ -164,6 +184,136 @@ def test_the_logs_of_a_leader_are_torn(make_cluster, topic):
     cluster.end()
     for partition in range(checked.partitions):
         assert len(bytes_of(cluster, topic, partition)) == 1, "all replicas have the same bytes"
+
+
+def files_beside_logs(data: Path, topic: str) -> list[Path]:
+    """All that a broker which has stopped leaves, for one of the partitions."""
+    found = [*data.glob("*"), *data.glob(f"{topic}-0/*")]
+    return sorted(path for path in found if path.is_file() and path.suffix not in (".log", ".lock"))
+
+
+def folders_in(data: Path) -> set[str]:
+    return {path.name for path in data.iterdir() if path.is_dir()}
+
+
+def flip_bits(path: Path) -> bytes:
+    """In the midst of a file; what was there."""
+    sound = path.read_bytes()
+    at = len(sound) // 2
+    path.write_bytes(sound[:at] + bytes(one ^ 0xFF for one in sound[at : at + 4]) + sound[at + 4 :])
+    return sound
+
+
+@pytest.mark.slow
+def test_R07_damage_beside_the_logs_of_one_removes_nothing(make_cluster, topic):
+    """File after file: it is repaired, or named and refused until it is as it was. The others go on meanwhile."""
+    cluster = make_cluster()
+    with Checked(cluster, topic) as checked:
+        victim = cluster.brokers[cluster.follower(topic)]
+        data = victim.folder / "data"
+        cluster.stop(victim.id)
+        before = folders_in(data)
+        outcomes = {}
+        for path in files_beside_logs(data, topic):
+            if not path.exists() or path.stat().st_size == 0:
+                continue
+            said_before = len(victim.log_text())
+            sound = flip_bits(path)
+
+            def is_named(path=path, said_before=said_before) -> bool:
+                said = victim.log_text()[said_before:].splitlines()
+                return any(path.name in line and " INFO " not in line for line in said)
+
+            try:
+                victim.start()
+                up = True
+            except AssertionError:
+                up = False
+                assert is_named(), f"{path.name}: {victim.log_tail()}"
+            if up:
+                until(
+                    lambda: cluster.is_healed(topic) or is_named(),
+                    HEAL_SECONDS_MAX,
+                    f"{path.name} is repaired, or named",
+                )
+            mended = up and cluster.is_healed(topic)
+            assert folders_in(data) >= before, path.name
+            checked.goes_on(20)
+            if up:
+                cluster.stop(victim.id)
+            if not mended and path.exists():
+                path.write_bytes(sound)
+            outcomes[path.name] = "refused" if not up else "repaired" if mended else "named"
+        print(outcomes)
+        assert {"meta.properties", "partition.metadata"} <= set(outcomes), outcomes
+        victim.start()
+        cluster.wait_until_healed(topic)
+        checked.verdict()
+        assert folders_in(data) >= before
+    cluster.end()
+
+
+def five(make_cluster, lossy, topic: str, **defaults: object):
+    """The first of them leads, on the disk that loses what was not synced; three must have what is acknowledged."""
+    defaults = {**STILL, "min.insync.replicas": 3, **defaults}
+    cluster = make_cluster(5, own={1: {"broker.data": lossy.folder / "data"}}, defaults=defaults)
+    cluster.create(topic, 1, 5)
+    while cluster.leader(topic) != 1:
+        move_leader(cluster, topic)
+    return cluster
+
+
+def power_cut_and_pauses(cluster, topic: str, lossy, goes_on):
+    """Two sleep, the power of the leader goes, those two are back, and the two that have everything sleep; who was cut is
+    back before they are. What the disk has lost."""
+    early, late = (2, 3), (4, 5)
+    for id in early:
+        cluster.brokers[id].pause()
+    cluster.wait_for_in_sync(topic, 0, 3)
+    goes_on(200)
+    cluster.kill(1)
+    lost = lossy.cut(1)
+    for id in early:
+        cluster.brokers[id].go_on()
+    for id in late:
+        cluster.brokers[id].pause()
+    pass_time(2 * SHORT_SESSION_MS / 1000)
+    cluster.brokers[1].start()
+    pass_time(2 * SHORT_SESSION_MS / 1000)
+    for id in late:
+        cluster.brokers[id].go_on()
+    return lost
+
+
+@pytest.mark.slow
+def test_L11_a_power_cut_and_pauses_lose_nothing_that_was_flushed(lossy, make_cluster, topic):
+    cluster = five(make_cluster, lossy, topic, **{"log.flush.interval.messages": 1})
+    with Checked(cluster, topic, partitions=1, is_made=True) as checked:
+        power_cut_and_pauses(cluster, topic, lossy, checked.goes_on)
+        checked.goes_on()
+        cluster.wait_until_healed(topic)
+        checked.verdict()
+    cluster.end()
+
+
+@pytest.mark.slow
+def test_L11_what_a_power_cut_and_pauses_cost_of_what_was_replicated_alone_is_told(
+    lossy, make_cluster, topic
+):
+    """Nobody else of those in sync is there to lead but the one that has lost it: that is no silent loss."""
+    cluster = five(make_cluster, lossy, topic)
+    history = History()
+    with Load(cluster.addresses, topic, history) as load:
+        load.wait_for_acknowledged(200)
+        lost = power_cut_and_pauses(cluster, topic, lossy, load.wait_for_acknowledged)
+        load.stop()
+    cluster.wait_until_healed(topic)
+    assert lost.writes_lost > 0
+    at = dict(read_log(cluster.addresses, topic, 1)[0])
+    missing = [one for one in history.acknowledged if at.get(one.offset) != one.number]
+    told = [id for id, one in cluster.brokers.items() if LOSS in one.log_text()]
+    print(f"{len(missing)} of {len(history.acknowledged)} are lost, as {told} tell")
+    assert bool(missing) == bool(told), (len(missing), told)
 
 
 @pytest.fixture

@@ -285,13 +285,13 @@ class Cluster:
         until(settled, seconds, f"{count} replicas of {topic}-{partition} in sync")
         return time.monotonic() - started
 
-    def wait_until_healed(self, topic: str) -> None:
+    def is_healed(self, topic: str) -> bool:
         """Every replica of the topic is in sync."""
+        states = self.states(topic)
+        return bool(states) and all(
+            one.leader >= 0 and one.in_sync == set(one.replicas) for one in states.values()
+        )
 
-        def healed() -> bool:
-            states = self.states(topic)
-            return bool(states) and all(
-                one.leader >= 0 and one.in_sync == set(one.replicas) for one in states.values()
-            )
-
-        until(healed, HEAL_SECONDS_MAX, f"all replicas of {topic} in sync: {self.states(topic)}")
+    def wait_until_healed(self, topic: str) -> None:
+        what = f"all replicas of {topic} in sync: {self.states(topic)}"
+        until(lambda: self.is_healed(topic), HEAL_SECONDS_MAX, what)
