@@ -70,6 +70,11 @@ Buffer with_v0_checksum(const Buffer& frame) {
   return std::move(copy).freeze();
 }
 
+// V0 has no times, and the bit no meaning there.
+std::uint8_t kind_of_time(const MessageSetBuilder::Settings& settings) {
+  return settings.log_append_time && settings.magic == 1 ? log_append_time_bit : 0;
+}
+
 }  // namespace
 
 // Within a V1 wrapper offsets count from its first message.
@@ -80,7 +85,7 @@ void MessageSetBuilder::add(Offset offset, Timestamp timestamp, std::optional<By
   max_timestamp_ = std::max(max_timestamp_, timestamp);
   const bool relative = settings_.magic == 1 && settings_.compression != CompressionId::none;
   append(set_, {.magic = settings_.magic,
-                .attributes = settings_.log_append_time ? log_append_time_bit : std::uint8_t{0},
+                .attributes = kind_of_time(settings_),
                 .offset = relative ? Offset{offset - first_} : offset,
                 .timestamp = timestamp,
                 .key = key,
@@ -113,11 +118,10 @@ Result<Buffer> MessageSetBuilder::finish(const Codecs& codecs) && {
   if (settings_.magic == 0 && settings_.compression == CompressionId::lz4) {
     compressed = with_v0_checksum(compressed);
   }
-  auto attributes = static_cast<std::uint8_t>(settings_.compression);
-  if (settings_.log_append_time) attributes |= log_append_time_bit;
+  const auto codec_bits = static_cast<std::uint8_t>(settings_.compression);
   std::vector<std::byte> wrapper;
   append(wrapper, {.magic = settings_.magic,
-                   .attributes = attributes,
+                   .attributes = static_cast<std::uint8_t>(codec_bits | kind_of_time(settings_)),
                    .offset = last_,
                    .timestamp = max_timestamp_,
                    .value = compressed.bytes()});

@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          CompressionId::snappy, CompressionId::lz4)));
 
 TEST(MessageSetsTest, InnerOffsetsAreRelativeInV1Alone) {
-  for (const std::int8_t magic : {0, 1}) {
+  for (const std::int8_t magic : {std::int8_t{0}, std::int8_t{1}}) {
     const auto set = built({.magic = magic, .compression = CompressionId::gzip});
     const auto inner = loaded_codecs()
                            .find(CompressionId::gzip)
@@ -107,7 +107,7 @@ TEST(MessageSetsTest, InnerOffsetsAreRelativeInV1Alone) {
 
 // KAFKA-3160: readers of V0 want the magic number in the checksum, those of V1 do not.
 TEST(MessageSetsTest, TheChecksumOfALz4HeaderIsWrongInV0Alone) {
-  for (const std::int8_t magic : {0, 1}) {
+  for (const std::int8_t magic : {std::int8_t{0}, std::int8_t{1}}) {
     const auto set = built({.magic = magic, .compression = CompressionId::lz4});
     const auto frame = set.bytes().subspan(wrapper_value_at[magic]);
     const auto summed = magic == 0 ? frame.first(6) : frame.subspan(4, 2);
@@ -121,6 +121,14 @@ TEST(MessageSetsTest, LogAppendTimeIsToldByEveryMessage) {
   const auto bytes = std::move(set).finish({});
   ASSERT_TRUE(bytes);
   EXPECT_TRUE(read(*bytes).at(0).log_append_time);
+}
+
+TEST(MessageSetsTest, V0HasNoTimesAndSaysNothingOfThem) {
+  for (const auto compression : {CompressionId::none, CompressionId::gzip}) {
+    const auto set = built({.magic = 0, .compression = compression, .log_append_time = true});
+    constexpr std::size_t attributes_at = 17;
+    EXPECT_EQ(std::to_integer<int>(set.bytes()[attributes_at]), static_cast<int>(compression));
+  }
 }
 
 TEST(MessageSetsTest, NothingIsNothing) {
