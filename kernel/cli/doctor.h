@@ -165,7 +165,7 @@ Findings check_version(const Patient& patient, Probe& probe);
 /// it would say of the broker is not known, and only the machine is looked at.
 Findings examine(const Patient& patient, Probe& probe);
 
-/// The process that holds the lock of the data folder, or that systemd runs as millrace.service.
+/// The process that holds a lock of the data folder, or that systemd runs as millrace.service.
 std::optional<BrokerProcess> find_broker(const std::string& data, Probe& probe);
 /// Who the service runs as: `wanted`, else the running broker's user, else what the package makes,
 /// if it is there and the tool may look at all (is root), else who runs the tool.

@@ -70,9 +70,11 @@ std::uint64_t connections_max(const Patient& patient) {
 }  // namespace
 
 std::optional<BrokerProcess> find_broker(const std::string& data, Probe& probe) {
-  const auto lock = data + "/.lock";
-  if (const auto owner = probe.read(lock)) {
-    const auto pid = unsigned_of(*owner);
+  // A storage that keeps nothing there has no lock in it; whoever coordinates has.
+  for (const auto* name : {"/.lock", "/coordination.lock"}) {
+    const auto lock = data + name;
+    const auto owner = probe.read(lock);
+    const auto pid = owner ? unsigned_of(*owner) : std::nullopt;
     if (auto broker = pid ? process_of(*pid, lock, probe) : std::nullopt) return broker;
   }
   // A user who may not look into the folder still sees what systemd runs.
@@ -121,7 +123,7 @@ Findings check_process(const Patient& patient, Probe& /*probe*/) {
              concat(patient.broker->found_by, ", /proc/", patient.broker->pid, "/comm"), ""}};
   }
   return {{check, Severity::warning, "no broker runs here",
-           concat(patient.data(), "/.lock names no process that is one, nor does systemd"),
+           concat("no lock in ", patient.data(), " names a process that is one, nor does systemd"),
            "systemctl start millrace; why it ended is in journalctl -u millrace"}};
 }
 

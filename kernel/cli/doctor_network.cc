@@ -70,9 +70,14 @@ Finding taken(const ListenerFacts& listener, const Address& address, const Patie
   if (patient.broker && holder->pid == std::to_string(patient.broker->pid)) {
     return {check, Severity::ok, concat("the broker listens on ", listener.listen), evidence, ""};
   }
-  return {check, Severity::problem,
-          concat(listener.listen, " is taken by ", holder->name, ", process ", holder->pid),
-          evidence, remedy};
+  return {
+      check, Severity::problem,
+      concat(listener.listen, " is taken by ", holder->name, ", process ", holder->pid), evidence,
+      holder->name == "millraced"
+          ? concat("if that is the broker to look at, give doctor the --config and --set that it "
+                   "was started with; else ",
+                   remedy)
+          : remedy};
 }
 
 Finding of_port(const ListenerFacts& listener, const Patient& patient, Probe& probe) {

@@ -83,6 +83,14 @@ TEST_F(DoctorNetworkTest, APortIsFreeOrOursOrSomebodyElses) {
   expect(&check_ports, ok, "free for the broker");
   held_by(machine, "99", "python3");
   expect(&check_ports, problem, "taken by python3, process 99");
+  EXPECT_EQ(check_ports(patient, machine).front().remedy,
+            "end it, or set transport.kafka.listen to another port");
+  held_by(machine, "99", "millraced");
+  EXPECT_TRUE(check_ports(patient, machine)
+                  .front()
+                  .remedy.starts_with(
+                      "if that is the broker to look at, give doctor the --config and --set"));
+  held_by(machine, "99", "python3");
   patient.broker = BrokerProcess{99, "", 100, {}};
   expect(&check_ports, ok, "the broker listens on 127.0.0.1:9092");
   patient.broker = BrokerProcess{98, "", 100, {}};

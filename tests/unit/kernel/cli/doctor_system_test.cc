@@ -22,6 +22,9 @@ TEST_F(DoctorSystemTest, TheBrokerIsFoundByItsLockOrBySystemd) {
   machine.files["/proc/43/comm"] = "millraced\n";
   EXPECT_EQ(found()->pid, 43U);
   EXPECT_EQ(found()->found_by, "/data/millrace/.lock");
+  machine.files.erase("/data/millrace/.lock");  // as of a storage that keeps nothing there
+  machine.files["/data/millrace/coordination.lock"] = "43\n";
+  EXPECT_EQ(found()->found_by, "/data/millrace/coordination.lock");
 }
 
 TEST_F(DoctorSystemTest, TheServiceRunsAsTheBrokerDoesOrAsThePackageSays) {
