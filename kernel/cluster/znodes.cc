@@ -104,6 +104,14 @@ json::array array_of(const std::vector<std::int32_t>& numbers) {
   return array;
 }
 
+// As Kafka looks a listener up, whatever the case of its endpoint is.
+std::string upper_case(std::string name) {
+  for (auto& c : name) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return name;
+}
+
 }  // namespace
 
 std::string broker(std::int32_t id) { return std::string(broker_ids) + "/" + std::to_string(id); }
@@ -150,7 +158,7 @@ std::string encode_broker(const BrokerState& state, Timestamp now) {
   json::object protocols;
   for (const auto& [listener, address] : state.endpoints) {
     endpoints.emplace_back(listener + "://" + to_string(address));
-    protocols[listener] = "PLAINTEXT";
+    protocols[upper_case(listener)] = "PLAINTEXT";
   }
   json::object object{{"version", broker_version},
                       {"jmx_port", -1},

@@ -1,6 +1,7 @@
 """A broker whose metadata is in ZooKeeper: as with standalone while all is well, and what it says and
 does when not."""
 
+import re
 import shutil
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import time
 
 import pytest
 
+from harness import maven
 from harness.broker import Millrace
 from harness.client import DEADLINE_SECONDS
 from harness.tool import Tool
@@ -112,6 +114,35 @@ def test_the_layout_is_kafkas(zookeeper, make):
         assert part in said
     assert broker.stop()[0] == 0
     assert zookeeper.children("/layout/brokers/ids") == []
+
+
+def old_configs(zookeeper, chroot: str, *words: object) -> subprocess.CompletedProcess:
+    """What `kafka-configs --zookeeper` of the last Kafka that had it says of brokers."""
+    command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", maven.classpath("broker-3.9")]
+    command += ["kafka.admin.ConfigCommand", "--zookeeper", zookeeper.address + chroot]
+    command += ["--entity-type", "brokers", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=REFUSAL_SECONDS_MAX)
+
+
+@pytest.mark.fault
+def test_a_tool_of_zookeepers_time_reads_it(zookeeper, make):
+    """It knows the broker by its registration, and leaves the settings of one that runs to it; those of one that has
+    stopped are where it looks for them, and what it changes is taken up."""
+    broker = make(zookeeper.address, "/old-tool").start()
+    tool = Tool(broker.address)
+    tool.text("config", "set", "--broker", 1, "log.cleaner.threads=2")
+    refused_one = old_configs(zookeeper, "/old-tool", "--describe", "--entity-name", 1)
+    assert "broker 1 is running" in refused_one.stderr, refused_one
+    assert broker.stop()[0] == 0
+    told = old_configs(zookeeper, "/old-tool", "--describe", "--entity-name", 1)
+    assert "log.cleaner.threads=2" in told.stdout, told
+    change = ("--alter", "--entity-name", 1, "--add-config", "log.cleaner.threads=3")
+    taken = old_configs(zookeeper, "/old-tool", *change)
+    assert taken.returncode == 0, taken
+    broker.start()
+    assert re.search(
+        r"log\.cleaner\.threads\D+3\b", tool.text("config", "get", "--broker", 1, "log.cleaner.threads")
+    )
 
 
 def test_a_topic_larger_than_a_packet(zookeeper, make):
