@@ -15,6 +15,7 @@ from parts.waiting import pass_time, until
 
 NOT_LEADER = 6
 ZOOKEEPER_AWAY_SECONDS = 6 * SESSION_MS / 1000
+DEFAULT_SESSION_MS = 6000
 GAP_SECONDS_MAX = 12 * SLOWDOWN
 """Where leaders move: what a busy machine may add. `tests/bench` measures."""
 TOLD_SECONDS_MAX = 3
@@ -91,17 +92,25 @@ def test_a_leader_that_slept_past_its_session_neither_acknowledges_nor_serves(cl
     cluster.end()
 
 
-def test_zookeeper_is_away(cluster, topic):
+@pytest.mark.parametrize(
+    "session_ms, seconds",
+    [
+        (SESSION_MS, ZOOKEEPER_AWAY_SECONDS),
+        pytest.param(DEFAULT_SESSION_MS, 30, marks=pytest.mark.slow),
+    ],
+)
+def test_zookeeper_is_away(make_cluster, topic, session_ms, seconds):
     """Data flows as long as the leases last, which is not longer than a session, and then not at all;
     all goes on by itself when ZooKeeper is back."""
+    cluster = make_cluster(session_ms=session_ms)
     with Checked(cluster, topic) as checked:
         cluster.zookeepers[0].kill()
         began = time.monotonic()
-        checked.load.wait_for_acknowledged(50, seconds=SESSION_MS / 1000 + TOLD_SECONDS_MAX)
-        pass_time(ZOOKEEPER_AWAY_SECONDS - (time.monotonic() - began))
+        checked.load.wait_for_acknowledged(50, seconds=session_ms / 1000 + TOLD_SECONDS_MAX)
+        pass_time(seconds - (time.monotonic() - began))
         flowed = checked.load.last_acknowledged() - began
-        print(f"data flowed for {flowed:.2f} s, of a session of {SESSION_MS / 1000} s")
-        assert flowed <= SESSION_MS / 1000 + TOLD_SECONDS_MAX
+        print(f"data flowed for {flowed:.2f} s, of a session of {session_ms / 1000} s")
+        assert flowed <= session_ms / 1000 + TOLD_SECONDS_MAX
         cluster.zookeepers[0].start()
         checked.goes_on()
         cluster.wait_until_healed(topic)

@@ -2,6 +2,7 @@
 it. Each answers the violations that were found."""
 
 import confluent_kafka as ck
+from harness.wire import RawConnection
 
 from parts.cluster import Cluster, ClusterBroker
 from parts.history import History, violations
@@ -15,6 +16,7 @@ LONG_SESSION_MS = 10_000
 TAIL_SECONDS_MAX = 5
 TAIL = range(900_000, 900_010)
 """Messages that no history has."""
+TAIL_KEY = b"tail"
 AFTERWARDS = 10_000
 
 
@@ -46,6 +48,9 @@ def after_a_tail_of_one(cluster: Cluster, topic: str) -> list[str]:
         load.finish()
     with _held_up(cluster, topic) as leader:
         _send_tail(cluster.brokers[leader], topic)
+        with RawConnection(cluster.brokers[leader].address) as direct:
+            error, records = direct.fetch(topic, 0)
+        shown = [] if error == 0 and records and TAIL_KEY not in records else ["the tail was shown"]
         cluster.kill(leader)
     cluster.leader(topic, other_than=leader)
     # One in a batch, as in the tail: no batch reaches over the place where the tail ends.
@@ -60,7 +65,7 @@ def after_a_tail_of_one(cluster: Cluster, topic: str) -> list[str]:
     history.log = read_log(cluster.brokers[leader].address, topic, 1)
     for id in others:
         cluster.brokers[id].start()
-    return violations(history)
+    return shown + violations(history)
 
 
 def after_a_zombie(cluster: Cluster, topic: str) -> list[str]:
@@ -128,7 +133,7 @@ def _send_tail(leader: ClusterBroker, topic: str) -> None:
         }
     )
     for number in TAIL:
-        producer.produce(topic, b"%d" % number, b"tail", partition=0)
+        producer.produce(topic, b"%d" % number, TAIL_KEY, partition=0)
 
     def written() -> bool:
         producer.poll(0)
