@@ -392,6 +392,7 @@ class Partition {
   // partition_compaction.cc
   Task<Timestamp> oldest_dirty(CleanableRange range);
   Timestamp after_retention() const;
+  Timestamp within_retention() const;
   bool tombstones_due() const;
   Task<CleanableRange> range_of_pass();
   Task<CompactionDone> run_compaction(CompactionMeans means, std::function<bool()> stopping);

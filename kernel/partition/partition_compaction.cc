@@ -1,6 +1,10 @@
 // What compaction needs of a partition, and what it must know of it.
 #include <algorithm>
+#include <limits>
+#include <string>
 #include <utility>
+
+#include <millrace/bytes.h>
 
 #include "kernel/partition/partition.h"
 #include "kernel/partition/payload_reader.h"
@@ -46,6 +50,16 @@ Timestamp Partition::after_retention() const {
   return delete_horizon(now(), config_.delete_retention_ms);
 }
 
+// What waits there from before a start is not noted: one pass will say. Not of all logs at once,
+// and not always so late that a broker which is started anew every day never comes to it.
+Timestamp Partition::within_retention() const {
+  const auto by_chance = crc32c(as_bytes(to_string(id_) + std::to_string(now().ms)));
+  const auto part = static_cast<double>(by_chance) / std::numeric_limits<std::uint32_t>::max();
+  const auto wait_ms = static_cast<double>(config_.delete_retention_ms) * part;
+  constexpr double longest_ms = 1e15;  // thirty thousand years: no number runs over
+  return delete_horizon(now(), static_cast<std::int64_t>(std::min(wait_ms, longest_ms)));
+}
+
 bool Partition::tombstones_due() const { return compaction_.due && *compaction_.due <= now(); }
 
 Task<CompactionNeed> Partition::compaction_need(std::optional<Offset> checkpointed) {
@@ -59,8 +73,7 @@ Task<CompactionNeed> Partition::compaction_need(std::optional<Offset> checkpoint
   const auto bounds = log_->bounds();
   if (compaction_.cleaned_to == Offset{}) {
     compaction_.cleaned_to = recovery_.created ? bounds.start : checkpointed.value_or(bounds.start);
-    // What waits there from before the start is over by then.
-    if (compaction_.cleaned_to > bounds.start) compaction_.due = after_retention();
+    if (compaction_.cleaned_to > bounds.start) compaction_.due = within_retention();
   }
   need.range = cleanable();
   compaction_.cleaned_to = need.range.first_dirty;

@@ -195,6 +195,23 @@ TEST_F(CompactionScenariosTest, K07_ATombstoneGoesInTimeAfterARestart) {
   }
 }
 
+TEST_F(CompactionScenariosTest, K07_ATombstoneGoesThoughNoStartLastsThatLong) {
+  stored_.open(compacted());
+  send("deleted", std::nullopt);
+  fill();
+  const auto done = stored_.compact();
+  ASSERT_TRUE(done);
+  int starts = 0;
+  for (; starts < 20 && tombstone_is_there("deleted"); ++starts) {
+    stored_.close();
+    stored_.open(compacted());
+    EXPECT_FALSE(stored_.compaction_wanted(done->cleaned_to)) << "not of all logs at once";
+    stored_.world().run_for(retention / 2);
+    if (stored_.compaction_wanted()) ASSERT_TRUE(stored_.compact());
+  }
+  EXPECT_LT(starts, 20);
+}
+
 TEST_F(CompactionScenariosTest, K07_AMarkerGoesInTimeToo) {
   stored_.open(compacted());
   send_in_transaction("key");
