@@ -27,6 +27,7 @@ pytestmark = pytest.mark.millrace
 COMMAND_SECONDS_MAX = 120
 CHAPTERS = chapters()
 BROKERS = 4
+README_WRITES = "…created topic orders with 3 partitions…hello…hello…orders…orders…hello…readers…"
 
 TOOL = """#!/bin/sh
 case $1 in
@@ -75,6 +76,25 @@ class Desk:
             f"{block}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
         )
         block.check(done.stdout)
+
+
+ENDLESS = "-G readers orders"
+"""What the README ends by Ctrl-C."""
+
+
+def test_the_commands_of_the_readme_for_a_broker_that_runs(tmp_path):
+    (text,) = re.findall(
+        r"^```sh\n([^`]*millrace topic create[^`]*)^```$", (SOURCE / "README.md").read_text(), re.MULTILINE
+    )
+    assert text.count(ENDLESS) == 1
+    # A group's first member waits for more of them.
+    broker = Millrace(tmp_path / "broker", {"group.initial.rebalance.delay.ms": 0})
+    try:
+        desk = Desk(tmp_path, broker.start())
+        desk.run(Block("README", 1, "sh", text.replace(ENDLESS, f"-c 1 {ENDLESS}"), README_WRITES))
+        broker.end()
+    finally:
+        broker.close()
 
 
 def with_commands(kind: str) -> list[str]:
