@@ -1,10 +1,13 @@
 """Replicas over racks, as brokers are told theirs by `broker.rack`: of a new topic, of one that grows, of one that moves
 to a broker that joins."""
 
+import pytest
 from confluent_kafka.admin import NewPartitions
 
 from parts.growth import EVEN_SECONDS_MAX
 from parts.waiting import until
+
+pytestmark = pytest.mark.slow
 
 RACKS = ("north", "south")
 
