@@ -355,6 +355,8 @@ class InstalledSdkTest(unittest.TestCase):
                 (command,) = re.findall(r"^  \((cd .* cmake --workflow .*)\)$", made, re.MULTILINE)
                 self.assertIn("100% tests passed", run(
                     "bash", "-euo", "pipefail", "-c", command.replace("clang++-19", compiler)))  # fmt: skip
+                # By what the guide asks for, which is no make.
+                self.assertTrue((folder / "build" / "build.ninja").exists())
                 plugin = folder / "build" / "plugins" / kind / f"{name}.so"
                 self.assert_fits(plugin)
                 self.assertIn(f"org.example.{kind}.{name}", self.tool("plugin", "show", plugin))
