@@ -22,13 +22,28 @@ def number(value: float) -> str:
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
+class Median(float):
+    """Of several values, of which it knows the least and the most."""
+
+    def __new__(cls, values: Iterable[float]):
+        values = sorted(values)
+        median = super().__new__(cls, statistics.median(values))
+        median.least, median.most = values[0], values[-1]
+        return median
+
+    def __str__(self) -> str:
+        if self.least == self.most:
+            return number(self)
+        return f"{number(self)} ({number(self.least)}, {number(self.most)})"
+
+
 def medians(runs: dict[str, list[dict[str, dict[str, float]]]]) -> Results:
     """Of each figure of {broker: [{case: {figure: value}}]}; of what others used, the most."""
     brokers = list(runs)
     return {
         case: {
             figure: {
-                broker: (max if figure == OTHERS else statistics.median)(
+                broker: (max if figure == OTHERS else Median)(
                     run[case][figure] for run in runs[broker]
                 )
                 for broker in brokers
@@ -81,7 +96,7 @@ def table(results: Results, brokers: list[str], floor: float | None = None) -> s
             if figure == OTHERS:
                 continue
             values = [by_broker[broker] for broker in brokers]
-            cells = [case, figure, *map(number, values)]
+            cells = [case, figure, *map(str, values)]
             cells += [f"{values[0] / peer:.2f}" if peer else "" for peer in values[1:]]
             cells += [verdict(case, figure, values, floor_of(figures, figure, floor)), others]
             lines.append("| " + " | ".join(cells) + " |")
