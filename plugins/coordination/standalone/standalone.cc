@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include <millrace/data_folder.h>
+
 namespace millrace::standalone {
 
 namespace {
@@ -60,10 +62,7 @@ Result<> Standalone::check_open() const {
 // Blocks on the disk, on a worker; nothing else runs in this object until it is done.
 Result<> Standalone::open() {
   auto& files = environment_.files();
-  MR_CHECK(files.make_folders(folder_));
-  // The journal syncs its own name in the folder; the folder's name is ours to keep.
-  const auto slash = folder_.rfind('/');
-  MR_CHECK(files.sync_folder(slash == 0 ? "/" : folder_.substr(0, slash)));
+  MR_CHECK(make_data_folder(files, folder_));
   // Files, for Kafka refuses a data directory with folders that are no partitions.
   MR_TRY(lock_, files.lock(folder_ + "/coordination.lock"));
   const auto path = folder_ + "/" + std::string(journal_name);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <millrace/data_folder.h>
+
 #include "registration.h"
 
 namespace millrace::zookeeper {
@@ -52,7 +54,7 @@ Task<> ZooKeeper::lock_folder() {
   auto locking =
       on_worker(environment_.workers(), [this]() -> Result<std::unique_ptr<FileSystem::Lock>> {
         auto& files = environment_.files();
-        MR_CHECK(files.make_folders(settings_.data));
+        MR_CHECK(make_data_folder(files, settings_.data));
         return files.lock(settings_.data + "/coordination.lock");
       });
   MR_CO_TRY(folder_lock_, co_await std::move(locking));

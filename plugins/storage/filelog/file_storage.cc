@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <millrace/data_folder.h>
 #include <millrace/filelog/names.h>
 #include <millrace/filelog/text.h>
 
@@ -38,7 +39,7 @@ Task<> FileStorage::lock() {
 
 Result<> FileStorage::take_folder() {
   auto& files = environment_.files();
-  MR_CHECK(files.make_folders(folder_));
+  MR_CHECK(make_data_folder(files, folder_));
   MR_TRY(auto owned, files.lock(folder_ + "/" + std::string(lock_file)));
   // A directory of a later version stays as it is, its mark of a clean stop included.
   if (const auto owner = read_owner(); !owner && owner.error().code == Errc::incompatible) {
