@@ -102,7 +102,7 @@ class Bench:
         return taken
 
     def largest_segment(self, topic: str) -> Path:
-        return max(self.broker.folder.rglob(f"{topic}-*/*.log"), key=lambda file: file.stat().st_size)
+        return max(self.broker.folder.glob(f"*/{topic}-*/*.log"), key=lambda file: file.stat().st_size)
 
     def members(self) -> int:
         """Of all groups, ten in each."""

@@ -39,7 +39,7 @@ class Reading:
 
 def forget(folder: Path, topic: str) -> None:
     """Takes the topic's files, and no others, out of the page cache."""
-    for log in folder.rglob(f"{topic}-0/*.log"):
+    for log in folder.glob(f"*/{topic}-0/*.log"):
         descriptor = os.open(log, os.O_RDWR)
         os.fsync(descriptor)  # what is not on the disk stays
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
