@@ -34,6 +34,9 @@ IN_FLIGHT = 5
 """Requests of a client of librdkafka that the floor is compared with."""
 SMALL_REQUEST_BYTES = 250
 """Of a produce with one record of 100 B."""
+RAW_BYTES = 4e9
+"""About so much is read over raw sockets, again and again: the processor's time is told in steps of 10 ms, in which a
+broker sends 80 MB."""
 
 Figures = dict[str, float]
 
@@ -203,9 +206,12 @@ def read_back(size: int, full: int, partitions: int):
         bench.load("produce", topic=topic, partitions=partitions, bytes=size, messages=count)
         client = throughput(
             bench.load("consume", topic=topic, partitions=partitions, messages=count))
+        passes = max(1, round(RAW_BYTES / (count * size)))
         raw = throughput(
-            bench.load("raw-fetch", topic=topic, partitions=partitions, connections=2))
-        plain = bench.load("plain-fetch", file=bench.largest_segment(topic), connections=2)
+            bench.load("raw-fetch", topic=topic, partitions=partitions, connections=2, passes=passes))
+        segment = bench.largest_segment(topic)
+        plain = bench.load("plain-fetch", file=segment, connections=2,
+                           passes=max(1, round(RAW_BYTES / segment.stat().st_size)))
         bench.remove_topic(topic)
         others = max(client.pop(OTHERS), raw.pop(OTHERS))
         return (

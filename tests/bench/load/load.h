@@ -37,6 +37,7 @@ struct Load {
   bool scatter = false;  ///< each message to a random partition, not a batch to one
   int connections = 1;
   int depth = 1;               ///< requests in flight on a connection
+  int passes = 1;              ///< over what is fetched
   double seconds = 5;          ///< of the loads that are paced or timed
   double per_second = 1000;    ///< of the paced load
   double warm_up_seconds = 2;  ///< of the paced load, which are not counted
@@ -64,7 +65,8 @@ Figures produce_paced(const Load& load);
 /// One record a request over raw sockets, `depth` requests in flight on each connection, for
 /// `seconds`.
 Figures small_requests(const Load& load);
-/// Whole partitions read over raw sockets, 1 MiB at a time; the records are thrown away.
+/// Whole partitions read over raw sockets, 1 MiB at a time, `passes` times; the records are thrown
+/// away.
 Figures raw_fetch(const Load& load);
 
 /// Requests of `message_bytes` for one log after another of `partitions`, `depth` in flight on each
@@ -73,7 +75,8 @@ Figures raw_fetch(const Load& load);
 Figures plain_append(const Load& load);
 /// Such requests at a steady rate, and a reader who is sent what is new by sendfile.
 Figures plain_end_to_end(const Load& load);
-/// `file` over each of `connections` from a server of our own, 1 MiB at a time by sendfile.
+/// `file` over each of `connections` from a server of our own, 1 MiB at a time by sendfile,
+/// `passes` times.
 Figures plain_fetch(const Load& load);
 
 /// `messages` members in groups of ten over `connections` sockets, each of which says every three

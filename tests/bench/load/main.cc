@@ -61,6 +61,7 @@ int run(int argc, char** argv) {
   app.add_flag("--scatter", load.scatter, "each message to a random partition");
   app.add_option("--connections", load.connections)->check(CLI::PositiveNumber);
   app.add_option("--depth", load.depth, "requests in flight on a connection");
+  app.add_option("--passes", load.passes, "over what is fetched");
   app.add_option("--seconds", load.seconds);
   app.add_option("--file", load.file, "that the plain server sends or appends to");
   app.add_option("--per-second", load.per_second, "messages of the paced load");

@@ -336,13 +336,15 @@ Figures plain_fetch(const Load& load) {
   struct stat facts{};
   need(fstat(file, &facts), "stat");
   const auto size = static_cast<std::uint64_t>(facts.st_size);
-  const auto read_all = [size](const std::string& address) {
+  const auto read_all = [size, &load](const std::string& address) {
     Socket socket(address);
     std::vector<std::byte> space(fetch_bytes);
-    for (Wanted wanted; wanted.offset < size; wanted.offset += wanted.bytes) {
-      wanted.bytes = std::min(fetch_bytes, size - wanted.offset);
-      socket.send(std::as_bytes(std::span(&wanted, 1)));
-      socket.receive_all(MutableBytes(space).first(wanted.bytes));
+    for (int pass = 0; pass < load.passes; ++pass) {
+      for (Wanted wanted; wanted.offset < size; wanted.offset += wanted.bytes) {
+        wanted.bytes = std::min(fetch_bytes, size - wanted.offset);
+        socket.send(std::as_bytes(std::span(&wanted, 1)));
+        socket.receive_all(MutableBytes(space).first(wanted.bytes));
+      }
     }
   };
   return beside_server(logs, load.connections, answer_fetch, [&](const std::string& address) {
@@ -351,7 +353,7 @@ Figures plain_fetch(const Load& load) {
       for (int at = 0; at < load.connections; ++at)
         readers.emplace_back([&] { read_all(address); });
     }
-    return Figures{.bytes = static_cast<std::int64_t>(size) * load.connections};
+    return Figures{.bytes = static_cast<std::int64_t>(size) * load.connections * load.passes};
   });
 }
 

@@ -75,9 +75,11 @@ Figures read_share(const Load& load, int at) {
   Figures figures;
   Socket socket(load.address);
   const int stride = std::min(load.connections, load.partitions);
-  for (int partition = at % load.partitions; partition < load.partitions; partition += stride) {
-    read_partition(socket, load, partition, figures);
-    if (load.connections >= load.partitions) break;
+  for (int pass = 0; pass < load.passes; ++pass) {
+    for (int partition = at % load.partitions; partition < load.partitions; partition += stride) {
+      read_partition(socket, load, partition, figures);
+      if (load.connections >= load.partitions) break;
+    }
   }
   return figures;
 }
