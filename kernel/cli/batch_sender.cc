@@ -3,11 +3,25 @@
 #include <millrace/kafka/init_producer_id.h>
 #include <millrace/kafka/produce.h>
 
+#include "kernel/config/text.h"
+
 namespace millrace::kernel::cli {
 
 namespace {
 
 constexpr std::int32_t produce_timeout_ms = 30'000;
+
+// What a broker takes in one request unless it is set up otherwise, less what stands around a
+// batch.
+constexpr std::size_t batch_bytes_usual = (std::size_t{100} << 20) - 1024;
+
+// It ends the connection of somebody who sends more, and would do so again.
+Error too_large(const TopicPartition& id, std::size_t bytes, const Error& why) {
+  return {Errc::invalid_argument,
+          concat(to_string(id), ": ", bytes, " bytes in one batch were not taken: ", why.detail,
+                 "; brokers take requests of up to 104857600 bytes unless their "
+                 "socket.request.max.bytes says more")};
+}
 
 ErrorCode code_of_produce(const kafka::ProduceResponse& answer) {
   if (answer.responses.empty() || answer.responses[0].partition_responses.empty()) {
@@ -81,17 +95,22 @@ Task<> BatchSender::send(std::size_t partition, Buffer batch) {
   topic.topic_id = topic_.topic.id;
   auto& data = topic.partition_data.emplace_back();
   data.index = info.partition;
+  const TopicPartition id{topic_.topic.name, info.partition};
+  const auto bytes = batch.size();
+  const bool is_usual = bytes <= batch_bytes_usual;
   data.records = std::move(batch);
-  const auto again = self_.id >= 0 ? ClusterClient::Again::always : ClusterClient::Again::if_undone;
+  const auto again =
+      self_.id >= 0 && is_usual ? ClusterClient::Again::always : ClusterClient::Again::if_undone;
   auto asking = cluster_.ask_leader(topic_.topic, info, std::move(request), code_of_produce, again);
-  MR_CO_TRY(const auto answer, co_await std::move(asking));
+  const auto answered = co_await std::move(asking);
+  if (!answered) co_return is_usual ? answered.error() : too_large(id, bytes, answered.error());
+  const auto& answer = *answered;
   if (answer.responses.size() != 1 || answer.responses[0].partition_responses.size() != 1) {
     co_return Error{Errc::corrupt, "the broker answered for another partition"};
   }
   const auto& produced = answer.responses[0].partition_responses[0];
   const ErrorCode code{produced.error_code};
   if (code == ErrorCode::none || code == ErrorCode::duplicate_sequence_number) co_return {};
-  const TopicPartition id{topic_.topic.name, info.partition};
   co_return error_of(code, to_string(id) + " " + std::string(produced.error_message.value_or("")));
 }
 

@@ -96,6 +96,16 @@ Error with_nearest(Error error, const std::vector<ConfigStep>& steps,
   return error;
 }
 
+Task<std::vector<ShownSetting>> settings_of_a_broker(ClusterClient& cluster) {
+  std::vector<std::string> no_topics;
+  MR_CO_TRY(const auto answer, co_await cluster.metadata(std::move(no_topics)));
+  if (answer.brokers.empty()) co_return Error{Errc::not_found, "no broker is there"};
+  ConfigTarget one;
+  one.broker = std::to_string(answer.brokers.front().id);
+  std::vector<std::string> all_names;
+  co_return co_await describe_settings(cluster, std::move(one), std::move(all_names));
+}
+
 // A broker takes it for done where a setting that nobody knows is to be taken away.
 Result<> check_removed(const std::vector<ConfigStep>& steps, const ConfigTarget& target,
                        const std::vector<ShownSetting>& known) {
@@ -162,7 +172,13 @@ Task<> set(Environment& environment, const Context& context, SetArguments argume
   MR_CO_CHECK(check_removed(steps, arguments.target, before));
   auto altering = alter(*cluster, arguments.target, steps, arguments.dry_run);
   if (auto altered = co_await std::move(altering); !altered) {
-    co_return with_nearest(std::move(altered).error(), steps, before);
+    auto known = before;
+    if (arguments.target.all_brokers) {
+      // Of all brokers those alone are told that are set.
+      auto asking = settings_of_a_broker(*cluster);
+      if (auto all = co_await std::move(asking)) known = std::move(*all);
+    }
+    co_return with_nearest(std::move(altered).error(), steps, known);
   }
   print(changes_of(steps, arguments.target, before), arguments, context);
   co_return {};

@@ -15,7 +15,7 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 void note(int signal) { noted = signal; }
 
-constexpr int signals[] = {SIGINT, SIGTERM};
+constexpr int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 bool is_ignored(int signal) {
   struct sigaction now{};

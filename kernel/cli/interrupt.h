@@ -3,8 +3,9 @@
 
 namespace millrace::kernel::cli {
 
-/// While there is one, the first SIGINT or SIGTERM is only noted; the second ends the process. One
-/// that was ignored before, as of what runs in the background, stays ignored.
+/// While there is one, the first SIGINT, SIGTERM or SIGHUP, which a closed terminal sends, is only
+/// noted; the second ends the process. One that was ignored before, as of what runs in the
+/// background, stays ignored.
 class Interrupt {
  public:
   Interrupt();

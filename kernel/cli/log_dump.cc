@@ -345,9 +345,9 @@ void add_log_dump_verb(CLI::App& log, Context& context, Action& action) {
       ->check(whole_number(std::int64_t{0}));
   add_examples(
       *verb,
-      {"millrace log dump /var/lib/millrace/orders-0 --from 100 --to 200 --records",
-       "millrace log dump /var/lib/millrace/orders-0/00000000000000000000.timeindex",
-       "millrace -o json log dump /var/lib/millrace/__consumer_offsets-0 --records --decode"});
+      {"millrace log dump /var/lib/millrace/data/orders-0 --from 100 --to 200 --records",
+       "millrace log dump /var/lib/millrace/data/orders-0/00000000000000000000.timeindex",
+       "millrace -o json log dump /var/lib/millrace/data/__consumer_offsets-0 --records --decode"});
   verb->callback([&context, &action, wanted] {
     action = [&context, wanted] {
       return run([&](Environment& environment) { return dump(environment, context, *wanted); });

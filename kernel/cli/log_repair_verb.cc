@@ -200,9 +200,10 @@ void add_log_repair_verb(CLI::App& log, Context& context, Action& action) {
   verb->add_flag("--execute", wanted->execute, "do it");
   verb->add_flag("--skip-damaged", wanted->skip_damaged,
                  "move damaged bytes aside too; the offsets of what they held stay empty");
-  add_examples(*verb, {"millrace log repair /var/lib/millrace",
-                       "millrace log repair /var/lib/millrace --execute",
-                       "millrace log repair /var/lib/millrace/orders-0 --skip-damaged --execute"});
+  add_examples(*verb,
+               {"millrace log repair /var/lib/millrace/data",
+                "millrace log repair /var/lib/millrace/data --execute",
+                "millrace log repair /var/lib/millrace/data/orders-0 --skip-damaged --execute"});
   verb->callback([&context, &action, wanted] {
     action = [&context, wanted] {
       return run([&](Environment& environment) { return repair(environment, context, *wanted); });

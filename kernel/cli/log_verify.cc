@@ -187,8 +187,8 @@ void add_log_verify_verb(CLI::App& log, Context& context, Action& action) {
   verb->add_option("PATH", *paths, "a data directory (broker.data), or folders of partitions")
       ->required()
       ->check(not_empty);
-  add_examples(*verb, {"millrace log verify /var/lib/millrace",
-                       "millrace -o json log verify /var/lib/millrace/orders-0"});
+  add_examples(*verb, {"millrace log verify /var/lib/millrace/data",
+                       "millrace -o json log verify /var/lib/millrace/data/orders-0"});
   verb->callback([&context, &action, paths] {
     action = [&context, paths] {
       return run([&](Environment& environment) { return verify(environment, context, *paths); });

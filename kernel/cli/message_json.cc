@@ -139,9 +139,9 @@ Result<Message> message_of(std::string_view line) {
   boost::system::error_code failed;
   const auto value = json::parse(line, failed);
   if (failed || !value.is_object()) {
-    return Error{
-        Errc::invalid_argument,
-        "expected an object such as {\"key\": \"k\", \"value\": \"v\"}, found " + shown(line, 80)};
+    return Error{Errc::invalid_argument,
+                 concat("expected an object such as {\"key\": \"k\", \"value\": \"v\"}, found ",
+                        shown(line, 80), failed ? "; this is no JSON: " + failed.message() : "")};
   }
   Message message;
   for (const auto& member : value.get_object()) {

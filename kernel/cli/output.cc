@@ -52,6 +52,27 @@ std::string counted(std::uint64_t count, std::string_view name) {
   return std::to_string(count).append(" ").append(name).append(count == 1 ? "" : "s");
 }
 
+std::string for_shell(std::string_view word) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_./:+=@%,-").contains(c);
+  };
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return std::string(word);
+  // What a terminal would take for a command stands as an escape, which $'' alone knows.
+  const auto printed = shown(word);
+  if (printed != word) {
+    std::string quoted = "$'";
+    for (const char c : word) {
+      if (c == '\'' || c == '\\') quoted += '\\';
+      quoted += c;
+    }
+    return shown(quoted + '\'');
+  }
+  auto quoted = std::string("'");
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + '\'';
+}
+
 std::string in_quotes(std::string_view text) { return "'" + shown(text) + "'"; }
 
 Table::Table(std::vector<std::string> headings) : headings_(std::move(headings)) {}

@@ -24,6 +24,8 @@ std::string in_quotes(std::string_view text);
 
 /// "1 record", "2 records": of names whose plural has an s more.
 std::string counted(std::uint64_t count, std::string_view name);
+/// One word of a command that somebody copies into a shell: quoted where it has to be.
+std::string for_shell(std::string_view word);
 
 /// How a state is shown where there are colours: what somebody has to look after stands out.
 enum class Tone { plain, warning, bad };

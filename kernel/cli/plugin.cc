@@ -6,7 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 
+#include <millrace/utf8.h>
+
 #include "kernel/cli/context.h"
+#include "kernel/cli/output.h"
 #include "kernel/cli/plugin_list.h"
 #include "kernel/cli/plugin_new.h"
 #include "kernel/cli/usage.h"
@@ -27,6 +30,12 @@ Error not_found(const std::string& plugin, const PluginFiles& files) {
   if (std::filesystem::exists(plugin + ".so", none)) {
     return {Errc::not_found, plugin + ": there is no such file; " + plugin + ".so is there"};
   }
+  if (std::filesystem::exists(plugin, none)) {
+    const bool is_folder = std::filesystem::is_directory(plugin, none);
+    return {Errc::invalid_argument, plugin + (is_folder ? " is a folder" : " is no regular file") +
+                                        "; expected KIND/NAME as millrace plugin list shows it, or "
+                                        "a file"};
+  }
   for (const auto kind : plugin_kinds) {
     const auto path = files.find(kind, plugin);
     if (!path) continue;
@@ -37,6 +46,16 @@ Error not_found(const std::string& plugin, const PluginFiles& files) {
           "expected KIND/NAME as millrace plugin list shows it, or a file; there "
           "is neither " +
               plugin + " nor " + plugin + ".so"};
+}
+
+Result<> check_folders(const Context& context) {
+  for (const auto& folder : context.plugin_folders) {
+    std::error_code none;
+    if (std::filesystem::is_directory(folder, none)) continue;
+    return Error{Errc::invalid_argument, "--path: there is no folder " + in_quotes(folder) +
+                                             "; expected one with KIND/NAME.so in it"};
+  }
+  return {};
 }
 
 // KIND/NAME as `plugin list` prints it, or the path of a file.
@@ -121,22 +140,22 @@ Result<> make_new(const Context& context, NewPlugin wanted) {
     print_json(json::object{{"folder", folder}, {"kind", wanted.kind}, {"name", wanted.name}});
     return {};
   }
-  const auto build = folder + "/build";
+  const auto build = folder + (folder.ends_with('/') ? "build" : "/build");
   const auto plugins = build + "/plugins";
-  std::cout << "made " << folder << "\n\n"
-            << "  cmake -G Ninja -S " << folder << " -B " << build
+  const auto made = plugins + '/' + wanted.kind + '/' + wanted.name + ".so";
+  const auto prefix = for_shell(installed_prefix());
+  std::cout << "made " << shown(folder) << "\n\n"
+            << "  cmake -G Ninja -S " << for_shell(folder) << " -B " << for_shell(build)
             << " -DCMAKE_BUILD_TYPE=Release \\\n"
-            << "        -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_PREFIX_PATH=" << installed_prefix()
-            << "\n"
-            << "  cmake --build " << build << "\n"
-            << "  ctest --test-dir " << build << "\n"
-            << "  millrace plugin check " << plugins << '/' << wanted.kind << '/' << wanted.name
-            << ".so\n\n"
+            << "        -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_PREFIX_PATH=" << prefix << "\n"
+            << "  cmake --build " << for_shell(build) << "\n"
+            << "  ctest --test-dir " << for_shell(build) << "\n"
+            << "  millrace plugin check " << for_shell(made) << "\n\n"
             << "All of it by one command, and a .deb to install with apt:\n\n"
-            << "  (cd " << folder << " && CXX=clang++-19 CMAKE_PREFIX_PATH=" << installed_prefix()
+            << "  (cd " << for_shell(folder) << " && CXX=clang++-19 CMAKE_PREFIX_PATH=" << prefix
             << " cmake --workflow --preset package)\n\n"
             << "millraced finds it where plugins.path has "
-            << std::filesystem::absolute(plugins).string()
+            << shown(std::filesystem::absolute(plugins).string())
             << ".\nThe plugin's id begins with org.example: put a name that you own in its "
                "place.\n";
   return {};
@@ -160,7 +179,10 @@ void add_plugin_verb(CLI::App& app, Context& context, Action& action) {
       ->type_name("HOST:PORT")
       ->capture_default_str();
   list_verb->callback([&context, &action, admin] {
-    action = [&context, admin] { return list_plugins(context, *admin); };
+    action = [&context, admin]() -> Result<> {
+      MR_CHECK(check_folders(context));
+      return list_plugins(context, *admin);
+    };
   });
   const auto add_named = [&](const char* name, const char* help, auto run_it) {
     auto* named = verb->add_subcommand(name, help);
@@ -169,7 +191,10 @@ void add_plugin_verb(CLI::App& app, Context& context, Action& action) {
     add_examples(*named, {concat("millrace plugin ", name, " storage/filelog"),
                           concat("millrace plugin ", name, " build/plugins/operators/words.so")});
     named->callback([&context, &action, plugin, run_it] {
-      action = [&context, plugin, run_it] { return run_it(context, *plugin); };
+      action = [&context, plugin, run_it]() -> Result<> {
+        MR_CHECK(check_folders(context));
+        return run_it(context, *plugin);
+      };
     });
   };
   add_named("show", "show a plugin's facts and options", &show);
@@ -178,11 +203,15 @@ void add_plugin_verb(CLI::App& app, Context& context, Action& action) {
   auto* fresh = verb->add_subcommand("new", "make the folder of a new plugin");
   const auto wanted = std::make_shared<NewPlugin>();
   fresh->add_option("NAME", wanted->name, "its name, such as word_count")->required();
-  fresh->add_option("--kind", wanted->kind, "operators, or compression")->required();
+  fresh->add_option("--kind", wanted->kind, "operators, or compression")
+      ->required()
+      ->check(not_empty);
   fresh->add_option("--into", wanted->into, "the folder to make; NAME unless given")
-      ->type_name("FOLDER");
+      ->type_name("FOLDER")
+      ->check(not_empty);
   fresh->add_option("--templates", wanted->templates, "where the templates are")
-      ->type_name("FOLDER");
+      ->type_name("FOLDER")
+      ->check(not_empty);
   add_examples(*fresh, {"millrace plugin new word_count --kind operators"});
   fresh->callback([&context, &action, wanted] {
     action = [&context, wanted] { return make_new(context, *wanted); };

@@ -3,11 +3,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -67,6 +69,33 @@ std::vector<std::string> kinds_in(const fs::path& templates) {
 
 Error io_error(const fs::path& path, const std::error_code& why) {
   return Error{Errc::io, concat(path.string(), ": ", why.message())};
+}
+
+// What a compiler, or a reader, takes for one.
+std::set<std::string> words_in(const fs::path& folder) {
+  std::set<std::string> words;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    for (auto at = text.begin(); at != text.end();) {
+      const auto is_part = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+      const auto begin = std::find_if(at, text.end(), is_part);
+      at = std::find_if_not(begin, text.end(), is_part);
+      if (begin != at) words.emplace(begin, at);
+    }
+  }
+  return words;
+}
+
+// Of `name`, and none that the template uses for something else: Operator would be its own base.
+std::string free_class_name(const std::string& name, const std::string& old_class,
+                            const std::set<std::string>& words) {
+  auto made = class_name_of(name);
+  const bool is_taken = std::ranges::any_of(words, [&](const std::string& word) {
+    return word.starts_with(old_class) && words.contains(made + word.substr(old_class.size()));
+  });
+  return is_taken ? "My" + made : made;
 }
 
 // The template's own name is that of its source that has a test.
@@ -161,8 +190,10 @@ Result<std::string> make_folder(const NewPlugin& wanted, const Interrupt& interr
   }
   const auto from = templates / kind;
   MR_TRY(const auto old_name, own_name(from));
+  const auto old_class = class_name_of(old_name);
   const std::vector<std::pair<std::string, std::string>> renamed{
-      {old_name, wanted.name}, {class_name_of(old_name), class_name_of(wanted.name)}};
+      {old_name, wanted.name},
+      {old_class, free_class_name(wanted.name, old_class, words_in(from))}};
 
   auto given = wanted.into.empty() ? wanted.name : wanted.into;
   const auto into = without_slash_at_end(given);

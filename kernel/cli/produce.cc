@@ -261,8 +261,10 @@ Task<> produce(Environment& environment, const Context& context, Arguments argum
   }
   if (!sent) {
     const auto rest = acknowledged < taken ? ", others that were read may be lost" : "";
-    co_return Error{sent.error().code, concat(sent.error().detail, "; ", acknowledged.load(),
-                                              " messages were acknowledged", rest)};
+    const auto count = static_cast<std::uint64_t>(acknowledged.load());
+    co_return Error{sent.error().code,
+                    concat(sent.error().detail, "; ", counted(count, "message"),
+                           count == 1 ? " was" : " were", " acknowledged", rest)};
   }
   if (context.output == OutputFormat::json) {
     print_json(boost::json::object{{"topic", arguments.topic}, {"records", acknowledged.load()}});
@@ -280,6 +282,9 @@ void add_message_options(CLI::App& verb, Arguments& wanted) {
   auto* key = verb.add_option("--key", wanted.key, "the key of every message")->excludes(json);
   verb.add_option("--key-separator", wanted.key_separator,
                   "what divides key and value in a line, such as : or \\t")
+      ->check([](const std::string& text) {
+        return std::string(text.empty() ? "an empty text divides nothing" : "");
+      })
       ->excludes(json)
       ->excludes(key);
   verb.add_option("--header", wanted.headers, "a header of every message; may be repeated")
@@ -289,6 +294,11 @@ void add_message_options(CLI::App& verb, Arguments& wanted) {
       ->excludes(json);
   auto* separator = verb.add_option("--separator", wanted.separator,
                                     "what ends a message; default: a line's end, \\n")
+                        ->check([](const std::string& text) {
+                          return std::string(text.empty() ? "an empty text ends no message; "
+                                                            "--whole makes one of all"
+                                                          : "");
+                        })
                         ->excludes(json);
   verb.add_flag("--whole", wanted.whole, "stdin, or the file, is one message")
       ->excludes(json)

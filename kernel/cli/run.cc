@@ -25,7 +25,7 @@ class Interrupts {
  public:
   Interrupts() {
     ::sigemptyset(&signals_);
-    for (const int signal : {SIGINT, SIGTERM}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
       struct sigaction now{};
       // Whoever has started us in the background has them ignored.
       const bool ignored = ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;

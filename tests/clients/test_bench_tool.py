@@ -76,7 +76,7 @@ def test_time_ends_it(tool):
     assert time.monotonic() - started < WAIT_SECONDS_MAX
 
 
-def interrupted(broker, tool, words: str) -> tuple[str, str]:
+def interrupted(broker, tool, words: str, by: signal.Signals = signal.SIGINT) -> tuple[str, str]:
     """What it says to Ctrl-C once there is something in the topic that it made."""
     running = subprocess.Popen(
         [PREFIX / "bin" / "millrace", "-b", broker.address, "-o", "json", "bench", *words.split()],
@@ -88,9 +88,9 @@ def interrupted(broker, tool, words: str) -> tuple[str, str]:
     first = ("--count", 1, "--format", "%o")
     while not (made := made_topics(tool)) or not tool.text("consume", made[0], *first):
         assert time.monotonic() < deadline and running.poll() is None
-    running.send_signal(signal.SIGINT)
+    running.send_signal(by)
     output, errors = running.communicate(timeout=WAIT_SECONDS_MAX)
-    assert running.returncode == -signal.SIGINT, errors
+    assert running.returncode == -by, errors
     assert f"interrupted; topic {made[0]} is being removed" in errors
     assert made_topics(tool) == []
     return output, errors
@@ -107,6 +107,11 @@ def test_ctrl_c_tells_what_was_measured_and_leaves_no_topic(broker, tool, words)
     output, _errors = interrupted(broker, tool, words)
     result = json.loads(output)
     assert result["interrupted"] and result["messages"] > 0
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGHUP])
+def test_who_is_ended_or_loses_the_terminal_leaves_no_topic(broker, tool, by):
+    interrupted(broker, tool, "produce --seconds 300", by)
 
 
 def test_ctrl_c_while_a_topic_is_filled_measures_nothing(broker, tool):

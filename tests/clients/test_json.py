@@ -111,4 +111,4 @@ def test_a_topic_is_copied_with_all_that_its_messages_have(broker):
     slip = run("-b", broker.address, "produce", "json-to", "--json", stdin='{"value": "x"}\n{"vaule": "y"}\n')
     assert slip.code == 64
     assert "message 2: " in slip.errors and "nearest known: value" in slip.errors
-    assert "1 messages were acknowledged" in slip.errors
+    assert "1 message was acknowledged" in slip.errors

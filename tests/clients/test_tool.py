@@ -3,6 +3,7 @@ cannot."""
 
 import base64
 import json
+import os
 import random
 import re
 import signal
@@ -16,6 +17,7 @@ from conftest import PARTITIONS
 from harness.broker import PREFIX, Millrace, free_port
 from harness.fleet import Java
 from harness.middleman import Middleman
+from harness.paths import SOURCE
 from harness.records import CODECS, Record
 from harness.tool import Tool, run
 
@@ -118,6 +120,28 @@ def test_what_is_sent_in_front_of_a_mistake_is_told(broker, tool):
     assert tool.text("consume", "tool-mistake") == "a\nb\n"
     refused = run(*produce, "--whole", stdin="x" * 3_000_000)
     assert "; 0 messages were acknowledged, others that were read may be lost" in refused.errors
+
+
+def test_what_is_no_json_is_told_as_such(broker, tool):
+    tool.text("topic", "create", "tool-no-json", "--partitions", 1)
+    for line in ('{"value": "\\ud800"}', '{"value": "a"', "value"):
+        refused = run("-b", broker.address, "produce", "tool-no-json", "--json", stdin=f"{line}\n")
+        assert refused.code == 64 and "this is no JSON: " in refused.errors, line
+    other = run("-b", broker.address, "produce", "tool-no-json", "--json", stdin="[1]\n")
+    assert "expected an object" in other.errors and "no JSON" not in other.errors
+
+
+REQUEST_BYTES_MAX = 100 << 20
+
+
+def test_a_message_that_no_request_has_room_for_is_sent_once(broker, tool):
+    """The broker ends the connection. Sent again, it would do so again."""
+    tool.text("topic", "create", "tool-huge", "--partitions", 1)
+    refused = run("-b", broker.address, "produce", "tool-huge", "--whole", stdin="x" * REQUEST_BYTES_MAX)
+    assert refused.code == 64 and "waiting" not in refused.errors
+    assert "tool-huge-0: " in refused.errors and "socket.request.max.bytes says more" in refused.errors
+    assert "; 0 messages were acknowledged" in refused.errors
+    assert tool.text("consume", "tool-huge") == ""
 
 
 @pytest.mark.millrace
@@ -244,6 +268,14 @@ def test_a_setting_that_is_not_there_is_not_taken_away(broker):
     refused = run("-b", broker.address, "config", "set", *words)
     assert (refused.code, refused.output) == (1, "")
     assert "topic near-orders has no setting 'retention.m'; nearest known: retention.ms" in refused.errors
+
+
+@pytest.mark.millrace
+@pytest.mark.parametrize("of", [("--broker", 1), ("--broker-default",)], ids=lambda of: of[0])
+def test_a_setting_that_no_broker_has_is_told_with_the_nearest(broker, of):
+    refused = run("-b", broker.address, "config", "set", *of, "log.retention.mss=5")
+    assert (refused.code, refused.output) == (64, "")
+    assert "nearest known to log.retention.mss: log.retention.ms" in refused.errors
 
 
 @pytest.mark.millrace
@@ -402,6 +434,8 @@ def test_plugins_are_listed_shown_and_checked(tmp_path):
         ("memory", "there is storage/memory"),
         ("storages/memori", "nearest known: memory"),
         ("nowhere/x", "there is neither nowhere/x nor nowhere/x.so"),
+        (tmp_path, f"{tmp_path} is a folder; expected KIND/NAME"),
+        ("/dev/null", "/dev/null is no regular file; expected KIND/NAME"),
     ):
         assert said in run("plugin", "check", plugin).errors, plugin
 
@@ -427,6 +461,30 @@ def test_the_list_of_plugins_says_what_a_broker_uses_and_why_one_is_refused(brok
     assert f"refused: {folder}/hurt.so: " in shown
     alone = run("plugin", "list", "--admin", "127.0.0.1:1")
     assert alone.code == 0 and "USED BY is not known: no broker at 127.0.0.1:1" in alone.output
+
+
+CMAKE = """#!/bin/sh
+pwd
+"""
+
+
+@pytest.mark.parametrize("name", ["plain", "two words", "a$(touch oops)'s \\ `\"*", "-é\x1b[31m"])
+def test_what_a_new_plugin_is_built_with_can_be_copied_into_a_shell(tmp_path, name):
+    words = ("--kind", "operators", "--templates", SOURCE / "sdk" / "template", "--into", tmp_path / name)
+    made = run("plugin", "new", "words", *words)
+    assert made.code == 0, made.errors
+    assert "\x1b" not in made.output
+    (command,) = re.findall(r"^  (\(cd .* cmake --workflow .*\))$", made.output, re.MULTILINE)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "cmake").write_text(CMAKE)
+    (tmp_path / "bin" / "cmake").chmod(0o755)
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    for shell in ("bash", "zsh"):
+        done = subprocess.run(
+            [shell, "-c", command], cwd=tmp_path, env=os.environ | {"PATH": path}, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stdout) == (0, f"{tmp_path / name}\n"), done.stderr
+    assert {one.name for one in tmp_path.iterdir()} == {"bin", name}
 
 
 class Configured(Millrace):
@@ -535,6 +593,11 @@ def test_the_list_of_plugins_follows_what_a_reload_takes_over(tmp_path):
         (["aggregate", "replace", "ledger", ""], ["PLUGIN_FILE: an empty value is no name"]),
         (["-b", "other:9092", "stream", "list"], ["millrace stream asks the admin API", "--admin HOST:PORT"]),
         (["-b", "other:9092", "aggregate", "list"], ["millrace aggregate asks the admin API"]),
+        (["produce", "x", "--separator", ""], ["an empty text ends no message; --whole makes one of all"]),
+        (["produce", "x", "--key-separator", ""], ["an empty text divides nothing"]),
+        (["plugin", "new", "x", "--kind", ""], ["--kind: an empty value is no name"]),
+        (["plugin", "new", "x", "--kind", "operators", "--into", ""], ["--into: an empty value is no name"]),
+        (["plugin", "--path", "/no/such", "list"], ["there is no folder '/no/such'; expected one with KIND/NAME.so"]),
         (["x" * 30_000], ["millrace: unknown verb xxx", "xxx... (30000 bytes)"]),
         (["topic", "create", "x", "--partitions", "9" * 30_000], ['found "999', '999... (30000 bytes)"']),
     ],

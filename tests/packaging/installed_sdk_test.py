@@ -362,6 +362,15 @@ class InstalledSdkTest(unittest.TestCase):
                 self.assertIn(f"org.example.{kind}.{name}", self.tool("plugin", "show", plugin))
                 self.assert_packages_itself(folder / "build", kind, name)
 
+    def test_a_new_plugin_compiles_whatever_its_name(self):
+        """Also that of a class of the SDK, which it would be in the place of."""
+        for name in ("operator", "result", "emitter", "plugin", "class", "a_"):
+            with self.subTest(name=name):
+                folder = Path(tempfile.mkdtemp(dir=self.folder)) / name
+                self.tool("plugin", "new", name, "--kind", "operators", "--into", folder)
+                include = self.prefix / "include"
+                run(self.options.compiler, "-std=c++23", "-fsyntax-only", f"-I{include}", folder / f"{name}.cc")
+
     def test_the_readme_can_be_followed_word_for_word(self):
         home = Path(tempfile.mkdtemp(dir=self.folder))
         (home / "millrace").symlink_to(self.prefix)
