@@ -16,6 +16,7 @@
 #include <millrace/environment.h>
 #include <millrace/observe.h>
 #include <millrace/storage.h>
+#include <millrace/write_ahead.h>
 
 #include "kernel/cluster/lease_clock.h"
 #include "kernel/partition/aborted_transactions.h"
@@ -350,6 +351,10 @@ class Partition {
   Task<Prepared> place_sets(std::vector<ReadyBatch> batches);
   Checked<Appended> append(const std::vector<ReadyBatch>& batches);
   Checked<Appended> append_new(const std::vector<ReadyBatch>& batches);
+  Task<Checked<Appended>> append_in_turns(Prepared prepared);
+  Checked<Appended> not_taken(const Error& error);
+  WriteAheadLog* log_in_turns(std::size_t bytes) const noexcept;
+  bool appends_anew(const std::vector<ReadyBatch>& batches) const;
   std::vector<BatchParts> place(const std::vector<ReadyBatch>& batches, Offset base);
   Task<PartitionProduced> acknowledge(Gate::Pass pass, Appended appended, ProduceContext context);
   Task<> settle(const Appended& appended);

@@ -9,6 +9,12 @@ namespace millrace::kernel {
 
 namespace {
 
+// So much is written at once, and others of the shard wait for it.
+constexpr std::size_t at_once_bytes_max = 1UL << 20;
+
+// What the broker itself appends may come in between so often before all of it is written at once.
+constexpr int ahead_attempts = 3;
+
 Producing answered(PartitionProduced answer) {
   return {Pending<>::ready({}), {}, Pending<PartitionProduced>::ready(std::move(answer))};
 }
@@ -128,10 +134,14 @@ Task<> Partition::drain() {
         continue;
       }
     }
-    auto appended = *prepared ? append(**prepared)
-                              : Checked<Appended>(std::unexpected(std::move(prepared->error())));
+    auto appending = append_in_turns(*std::move(prepared));
+    auto appended = co_await std::move(appending);
     if (!appended) {
-      next.done.resolve(refused(std::move(appended.error()), log_->bounds().start));
+      next.done.resolve(appended.error());
+      continue;
+    }
+    if (!*appended) {
+      next.done.resolve(refused(std::move(appended->error()), log_->bounds().start));
       continue;
     }
     auto finish = [](Task<PartitionProduced> acknowledged,
@@ -140,7 +150,7 @@ Task<> Partition::drain() {
       done.resolve(std::move(result));
       co_return {};
     };
-    auto acknowledged = acknowledge(std::move(next.pass), *std::move(appended), next.context);
+    auto acknowledged = acknowledge(std::move(next.pass), **std::move(appended), next.context);
     spawn(host_.shard, finish(std::move(acknowledged), std::move(next.done)), "produce");
   }
   draining_ = false;
@@ -191,12 +201,8 @@ Checked<Partition::Appended> Partition::append_new(const std::vector<ReadyBatch>
   const auto base = log_->bounds().end;
   const auto parts = place(batches, base);
   const auto ticket = log_->append(parts);
-  append_taken(ticket.has_value());
-  if (!ticket) {
-    host_.log.error("append failed",
-                    {{"partition", to_string(id_)}, {"error", to_string(ticket.error())}});
-    return std::unexpected(storage_failure(ticket.error()));
-  }
+  if (!ticket) return not_taken(ticket.error());
+  append_taken(true);
   for (std::size_t at = 0; at < batches.size(); ++at) {
     auto header = batches[at].header;
     header.base_offset = parts[at].base_offset;
@@ -217,6 +223,38 @@ Checked<Partition::Appended> Partition::append_new(const std::vector<ReadyBatch>
       .end = end,
       .ticket = *ticket,
       .flush_due = flush_due};
+}
+
+Checked<Partition::Appended> Partition::not_taken(const Error& error) {
+  append_taken(false);
+  host_.log.error("append failed", {{"partition", to_string(id_)}, {"error", to_string(error)}});
+  return std::unexpected(storage_failure(error));
+}
+
+// Others of the shard run while a large one is written; requests of this partition stand behind it.
+Task<Checked<Partition::Appended>> Partition::append_in_turns(Prepared prepared) {
+  if (!prepared) co_return Checked<Appended>(std::unexpected(std::move(prepared.error())));
+  auto* log = log_in_turns(bytes_kept(*prepared));
+  for (int attempt = 0; log && attempt < ahead_attempts && appends_anew(*prepared); ++attempt) {
+    const auto base = log_->bounds().end;
+    auto writing = log->write_ahead(place(*prepared, base));
+    const auto ahead = co_await std::move(writing);
+    if (!ahead) co_return not_taken(ahead.error());
+    if (log_->bounds().end == base) co_return append(*prepared);  // while `ahead` lives
+  }
+  co_return append(*prepared);
+}
+
+// None: so much is written at once, or the storage knows no other way.
+WriteAheadLog* Partition::log_in_turns(std::size_t bytes) const noexcept {
+  return bytes > at_once_bytes_max ? WriteAheadLog::of(*log_) : nullptr;
+}
+
+bool Partition::appends_anew(const std::vector<ReadyBatch>& batches) const {
+  if (!sole_leader()) return false;
+  const auto& header = batches.front().header;
+  return header.producer_id < 0 ||
+         std::holds_alternative<ProducerStates::Accepted>(producers_.check(header));
 }
 
 // Gives the batches their offsets and our epoch, in fresh headers in front of the bodies as they

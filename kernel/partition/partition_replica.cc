@@ -331,6 +331,14 @@ Task<> Partition::append_as_they_are(Buffer records) {
   std::vector<BatchParts> parts;
   parts.reserve(entries.size());
   for (const auto& entry : entries) parts.push_back(entry.parts);
+  std::shared_ptr<const void> ahead;  // kept until all of it is appended
+  if (auto* log = log_in_turns(records.size())) {
+    auto writing = log->write_ahead(parts);
+    auto written = co_await std::move(writing);
+    if (!written && written.error().code == Errc::io) append_taken(false);
+    if (!written) co_return std::move(written).error();
+    ahead = *std::move(written);
+  }
   const auto ticket = log_->append(parts);
   append_taken(ticket.has_value());
   if (!ticket) co_return ticket.error();

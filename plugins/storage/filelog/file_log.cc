@@ -16,6 +16,10 @@ namespace {
 // How far behind a read's limit in bytes its end may be looked for: an index interval, and heads.
 constexpr std::uint64_t scan_margin_bytes = 65'536;
 
+// What a shard writes before others have a turn: some 0.5 ms, where the system has to find the
+// memory.
+constexpr std::size_t piece_bytes = 256UL << 10;
+
 // Each range that a reader holds keeps a file open.
 constexpr std::size_t ranges_per_read_max = 64;
 
@@ -24,6 +28,40 @@ Error out_of_range(const std::string& folder, std::string_view what, Offset offs
   return {Errc::out_of_range, say(folder, ": ", what, " offset ", offset.value, "; the log has ",
                                   start.value, " to ", end.value)};
 }
+
+bool same_bytes(const BatchParts& one, const BatchParts& other) {
+  return one.base_offset == other.base_offset && one.last_offset == other.last_offset &&
+         one.body.data() == other.body.data() && one.body.size() == other.body.size() &&
+         std::ranges::equal(one.header.bytes(), other.header.bytes());
+}
+
+// Hands out the bytes of batches in their order.
+class Pieces {
+ public:
+  explicit Pieces(std::span<const BatchParts> batches) {
+    for (const auto& batch : batches) {
+      left_.push_back(batch.header);
+      left_.push_back(batch.body);
+    }
+  }
+  /// Empty at the end.
+  std::vector<Bytes> next(std::size_t bytes_max) {
+    std::vector<Bytes> piece;
+    while (bytes_max > 0 && at_ < left_.size()) {
+      auto& part = left_[at_];
+      const auto taken = std::min(part.size(), bytes_max);
+      if (taken > 0) piece.push_back(part.first(taken));
+      part = part.subspan(taken);
+      bytes_max -= taken;
+      if (part.empty()) ++at_;
+    }
+    return piece;
+  }
+
+ private:
+  std::vector<Bytes> left_;
+  std::size_t at_ = 0;
+};
 
 }  // namespace
 
@@ -84,26 +122,37 @@ Result<> FileLog::check_order(std::span<const BatchParts> batches) const {
   return {};
 }
 
+Result<> FileLog::make_room(std::span<const BatchParts> batches, Timestamp now) {
+  MR_CHECK(host_.space.admit(total_bytes(batches)));
+  if (active().has_room(batches, options_, now)) return {};
+  MR_CHECK(roll());
+  // Of a compacted log what follows may be further away than a segment reaches.
+  const bool behind = batches.front().base_offset > active().base();
+  if (!behind || active().has_room(batches, options_, now)) return {};
+  return add_segment(batches.front().base_offset);
+}
+
 Result<Ticket> FileLog::append(std::span<const BatchParts> batches) {
   MR_CHECK(usable());
   MR_CHECK(check_order(batches));
-  MR_CHECK(host_.space.admit(total_bytes(batches)));
   const auto now = host_.environment.clock().wall();
-  if (!active().has_room(batches, options_, now)) {
-    MR_CHECK(roll());
-    // Of a compacted log what follows may be further away than a segment reaches.
-    const bool behind = batches.front().base_offset > active().base();
-    if (behind && !active().has_room(batches, options_, now)) {
-      MR_CHECK(add_segment(batches.front().base_offset));
-    }
+  const bool there = is_ahead(batches);
+  if (!there) {
+    MR_CHECK(drop_ahead());
+    MR_CHECK(make_room(batches, now));
   }
   host_.open_files.used(segments_.back());
   if (end_ == Offset{0}) folder_changed_ = true;  // nothing of a new log was synced
-  bool broken = false;
-  auto appended = active().append(batches, now, broken);
-  if (!appended) {
-    if (broken) failed_ = appended.error();
-    return appended.error();
+  if (there) {
+    active().append_written(batches, now);
+    ahead_.reset();
+  } else {
+    bool broken = false;
+    auto appended = active().append(batches, now, broken);
+    if (!appended) {
+      if (broken) failed_ = appended.error();
+      return appended.error();
+    }
   }
   as_closed_ = false;
   recent_.add(end_, batches);
@@ -113,12 +162,61 @@ Result<Ticket> FileLog::append(std::span<const BatchParts> batches) {
 
 Task<> FileLog::written(Ticket /*ticket*/) { co_return {}; }
 
+// ---- ahead of an append ----
+
+Task<std::shared_ptr<const void>> FileLog::write_ahead(std::vector<BatchParts> batches) {
+  MR_CO_CHECK(usable());
+  MR_CO_TRY(const auto pass, background_.enter());
+  MR_CO_CHECK(check_order(batches));
+  MR_CO_CHECK(drop_ahead());
+  MR_CO_CHECK(make_room(batches, host_.environment.clock().wall()));
+  MR_CO_CHECK(active().check_reach(batches));
+  const auto ahead = std::make_shared<Ahead>(std::move(batches));
+  ahead_ = ahead;
+  as_closed_ = false;
+  auto writing = write_in_turns(ahead);
+  auto written = co_await std::move(writing);
+  if (!written) {
+    if (ahead_.lock() == ahead) (void)drop_ahead();
+    co_return std::move(written).error();
+  }
+  co_return ahead;
+}
+
+// Ends early once it is void: what stands behind the end now is somebody else's.
+Task<> FileLog::write_in_turns(std::shared_ptr<Ahead> ahead) {
+  Pieces pieces(ahead->batches);
+  auto piece = pieces.next(piece_bytes);
+  for (std::uint64_t at = 0; !piece.empty(); at += piece_bytes) {
+    MR_CO_CHECK(co_await host_.turns.wait());
+    if (ahead_.lock() != ahead) co_return {};
+    host_.open_files.used(segments_.back());
+    MR_CO_CHECK(active().write_ahead(at, piece));
+    piece = pieces.next(piece_bytes);
+  }
+  ahead->whole = true;
+  co_return {};
+}
+
+bool FileLog::is_ahead(std::span<const BatchParts> batches) const {
+  const auto ahead = ahead_.lock();
+  return ahead && ahead->whole && std::ranges::equal(ahead->batches, batches, same_bytes);
+}
+
+Result<> FileLog::drop_ahead() {
+  ahead_.reset();
+  auto dropped = active().drop_ahead();
+  if (!dropped) failed_ = dropped.error();
+  return dropped;
+}
+
 Result<> FileLog::roll() {
   MR_CHECK(usable());
   return active().bytes() == 0 ? Result<>() : add_segment(end_);
 }
 
 Result<> FileLog::add_segment(Offset base) {
+  MR_CHECK(drop_ahead());
   MR_CHECK(active().drop_preallocated());
   MR_TRY(auto segment, Segment::create(host_.environment.files(), source(base, {}),
                                        host_.environment.clock().wall()));
@@ -358,19 +456,19 @@ Task<> FileLog::close() {
   const auto* scope = co_await this_scope();
   if (scope && scope->cancelled()) *give_up_ = true;
   (void)lose_rewrite();
+  (void)drop_ahead();
   auto flushed = co_await flush_to_close();
   *give_up_ = true;
   CancelScope never_cancelled;
   auto ending = background_.close().within(never_cancelled);
   MR_CO_CHECK(co_await std::move(ending));
-  MR_CO_CHECK(std::move(flushed));
   closed_ = true;
   recent_.clear();
   if (const auto claim = claim_.lock()) claim->log = nullptr;
   segments_.clear();
-  mark_->closed_clean = true;
+  mark_->closed_clean = flushed.has_value();
   mark_.reset();
-  co_return {};
+  co_return std::move(flushed);
 }
 
 Task<> FileLog::flush_to_close() {
@@ -431,6 +529,7 @@ Result<> FileLog::truncate_from(Offset first_removed) {
   if (first_removed < start_) {
     return out_of_range(folder_, "truncation to", first_removed, start_, end_);
   }
+  MR_CHECK(drop_ahead());
   const auto at = segment_at(first_removed);
   if (const auto& segment = segments_[at]; !segment->loaded()) {
     MR_TRY(auto loaded, Segment::load(host_.environment.files(),
@@ -478,6 +577,7 @@ Result<> FileLog::trim_before(Offset first_kept) {
 Result<> FileLog::reset_to(Offset start) {
   MR_CHECK(usable());
   MR_CHECK(lose_rewrite());
+  ahead_.reset();  // its file goes
   MR_CHECK(forget_durable(std::min(start, start_)));
   recent_.clear();
   auto& files = host_.environment.files();

@@ -11,6 +11,7 @@
 
 #include <millrace/environment.h>
 #include <millrace/storage.h>
+#include <millrace/write_ahead.h>
 
 #include "cold_reads.h"
 #include "doomed_files.h"
@@ -20,6 +21,7 @@
 #include "segment.h"
 #include "space_guard.h"
 #include "sync_group.h"
+#include "write_turns.h"
 
 namespace millrace::filelog {
 
@@ -59,6 +61,7 @@ struct LogHost {
   Shard& shard;
   OpenFiles& open_files;  ///< the shard's
   RecentMemory& recent;   ///< the shard's
+  WriteTurns& turns;      ///< the shard's
   SpaceGuard& space;
   DoomedFiles& doomed;
   ColdReads& cold_reads;
@@ -70,7 +73,7 @@ struct LogHost {
 class FileRewrite;
 struct RewriteClaim;
 
-class FileLog final : public PartitionLog {
+class FileLog final : public PartitionLog, public WriteAheadLog {
  public:
   FileLog(LogHost host, std::string folder, LogOptions options, RecoveredLog recovered,
           std::shared_ptr<OpenMark> mark);
@@ -80,6 +83,7 @@ class FileLog final : public PartitionLog {
 
   Result<Ticket> append(std::span<const BatchParts> batches) override;
   Task<> written(Ticket ticket) override;
+  Task<std::shared_ptr<const void>> write_ahead(std::vector<BatchParts> batches) override;
   Task<Payload> read(ReadRequest request) override;
   Task<BatchPosition> batch_at(Timestamp time) override;
   Task<> flush(Offset up_to) override;
@@ -101,10 +105,19 @@ class FileLog final : public PartitionLog {
 
  private:
   using SegmentPointer = std::shared_ptr<Segment>;
+  // Batches that stand behind the end, or will.
+  struct Ahead {
+    std::vector<BatchParts> batches;
+    bool whole = false;
+  };
 
   Segment& active() const { return *segments_.back(); }
   Result<> usable() const;
   Result<> check_order(std::span<const BatchParts> batches) const;
+  Result<> make_room(std::span<const BatchParts> batches, Timestamp now);
+  bool is_ahead(std::span<const BatchParts> batches) const;
+  Task<> write_in_turns(std::shared_ptr<Ahead> ahead);
+  Result<> drop_ahead();
   SegmentSource source(Offset base, Offset next) const;
   /// The segment that has `offset`, or would have it.
   std::size_t segment_at(Offset offset) const;
@@ -145,6 +158,7 @@ class FileLog final : public PartitionLog {
   std::uint64_t tickets_ = 0;
   std::uint64_t cuts_ = 0;  // truncations so far: a flush that was overtaken by one proves nothing
   std::optional<Error> failed_;  // what is on disk is unknown: nothing is written any more
+  std::weak_ptr<Ahead> ahead_;   // what is written ahead, while somebody will append it
   bool folder_changed_ = false;
   bool as_closed_;  // nothing has changed since a clean close: there is nothing to close
   bool closed_ = false;

@@ -211,17 +211,18 @@ Task<Opened> FileStorage::open(TopicPartition partition, LogOptions options) {
     return checkpoints_.raise_recovery_point(partition, offset);
   };
   auto& shared = of_shard(shard);
-  LogHost host{environment_, shard,  shared.open_files, shared.recent,  space_, doomed_,
-               cold_reads_,  syncs_, std::move(lower),  std::move(keep)};
+  LogHost host{environment_,   shard,   shared.open_files, shared.recent, shared.turns,
+               space_,         doomed_, cold_reads_,       syncs_,        std::move(lower),
+               std::move(keep)};
   opened.log = std::make_unique<FileLog>(std::move(host), path_of(partition), options,
                                          std::move(recovered), std::move(mark));
   co_return opened;
 }
 
-FileStorage::OfShard& FileStorage::of_shard(const Shard& shard) {
+FileStorage::OfShard& FileStorage::of_shard(Shard& shard) {
   const std::lock_guard lock(mutex_);
   const auto each_max = settings_.open_files_max / environment_.shards().size();
-  return of_shards_.try_emplace(&shard, each_max).first->second;
+  return of_shards_.try_emplace(&shard, shard, each_max).first->second;
 }
 
 Result<std::shared_ptr<OpenMark>> FileStorage::mark_open(const TopicPartition& partition,

@@ -19,6 +19,7 @@
 #include "open_files.h"
 #include "space_guard.h"
 #include "sync_group.h"
+#include "write_turns.h"
 
 namespace millrace::filelog {
 
@@ -66,11 +67,12 @@ class FileStorage final : public Storage {
 
   /// What the logs of one shard share.
   struct OfShard {
-    explicit OfShard(std::size_t files_max) : open_files(files_max) {}
+    OfShard(Shard& shard, std::size_t files_max) : open_files(files_max), turns(shard) {}
     OpenFiles open_files;
     RecentMemory recent;
+    WriteTurns turns;
   };
-  OfShard& of_shard(const Shard& shard);
+  OfShard& of_shard(Shard& shard);
 
   Environment& environment_;
   const std::string folder_;

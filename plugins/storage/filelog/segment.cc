@@ -332,14 +332,18 @@ bool Segment::has_room(std::span<const BatchParts> batches, const LogOptions& op
   return std::chrono::milliseconds(age_ms) <= options.segment_age;
 }
 
-Result<> Segment::append(std::span<const BatchParts> batches, Timestamp now, bool& broken) {
+Result<> Segment::check_reach(std::span<const BatchParts> batches) const {
   const auto bytes = total_bytes(batches);
-  if (bytes > segment_bytes_max || relative(batches.back().last_offset) > relative_offset_max) {
-    return Error{Errc::too_large,
-                 say(path(log_suffix), ": an append of ", bytes, " bytes up to offset ",
-                     batches.back().last_offset.value, "; a segment ends with ", segment_bytes_max,
-                     " bytes or ", relative_offset_max, " offsets")};
-  }
+  const auto last = batches.back().last_offset;
+  if (bytes <= segment_bytes_max && relative(last) <= relative_offset_max) return {};
+  return Error{Errc::too_large,
+               say(path(log_suffix), ": an append of ", bytes, " bytes up to offset ", last.value,
+                   "; a segment ends with ", segment_bytes_max, " bytes or ", relative_offset_max,
+                   " offsets")};
+}
+
+Result<> Segment::append(std::span<const BatchParts> batches, Timestamp now, bool& broken) {
+  MR_CHECK(check_reach(batches));
   std::vector<Bytes> parts;
   parts.reserve(batches.size() * 2);
   for (const auto& batch : batches) {
@@ -351,13 +355,36 @@ Result<> Segment::append(std::span<const BatchParts> batches, Timestamp now, boo
     broken = !log->truncate(bytes_);
     return written.error();
   }
+  add_entries(batches, now);
+  return {};
+}
+
+Result<> Segment::write_ahead(std::uint64_t at, std::span<const Bytes> piece) {
+  MR_TRY(const auto log, file());
+  ahead_ = true;
+  return log->write_at(bytes_ + at, piece);
+}
+
+void Segment::append_written(std::span<const BatchParts> batches, Timestamp now) {
+  ahead_ = false;
+  add_entries(batches, now);
+}
+
+Result<> Segment::drop_ahead() {
+  if (!ahead_) return {};
+  MR_TRY(const auto log, file());
+  MR_CHECK(log->truncate(bytes_));
+  ahead_ = preallocated_ = false;
+  return {};
+}
+
+void Segment::add_entries(std::span<const BatchParts> batches, Timestamp now) {
   if (bytes_ == 0) first_timestamp_ = batches.front().max_timestamp;
   for (const auto& batch : batches) {
     account(batch.last_offset, batch.header.size() + batch.body.size(), batch.max_timestamp);
   }
   modified_ = now;
   dirty_ = true;
-  return {};
 }
 
 void Segment::account(Offset last, std::uint64_t bytes, Timestamp timestamp) {

@@ -129,8 +129,16 @@ class Segment {
   /// Whether `batches` may join what is here.
   bool has_room(std::span<const BatchParts> batches, const LogOptions& options,
                 Timestamp now) const;
+  /// One segment can hold so much, and offsets so far from its base.
+  Result<> check_reach(std::span<const BatchParts> batches) const;
   /// One gathered write. After an error the segment is as before, or says so in `broken`.
   Result<> append(std::span<const BatchParts> batches, Timestamp now, bool& broken);
+  /// A piece of what is appended later, `at` bytes behind the end.
+  Result<> write_ahead(std::uint64_t at, std::span<const Bytes> piece);
+  /// All of `batches` has been written ahead: they are entries now.
+  void append_written(std::span<const BatchParts> batches, Timestamp now);
+  /// What was written ahead goes.
+  Result<> drop_ahead();
   /// The file ends where its entries do. Before another segment follows this one, since zeros in
   /// between would be taken for a tear.
   Result<> drop_preallocated();
@@ -178,6 +186,7 @@ class Segment {
   void restart_behind(std::optional<OffsetIndex::Row> row);
   Result<> check_order(const Entry& entry) const;
   Result<std::optional<Damage>> walk(std::uint64_t file_bytes, bool check_crcs);
+  void add_entries(std::span<const BatchParts> batches, Timestamp now);
   void account(Offset last, std::uint64_t bytes, Timestamp timestamp);
   Result<> replace_by_copy(std::uint64_t bytes);
 
@@ -201,6 +210,7 @@ class Segment {
   Timestamp created_;
   Timestamp modified_;
   bool preallocated_ = false;  // the file may be longer than its entries
+  bool ahead_ = false;         // so, too: by what is not appended yet
   bool complete_ = false;
   bool dirty_ = false;
 };

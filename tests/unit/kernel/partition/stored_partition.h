@@ -86,6 +86,28 @@ class StoredPartition {
     EXPECT_TRUE(produced) << to_string(produced.error());
     return produced ? *produced : PartitionProduced{};
   }
+  /// Goes on while the world runs.
+  Pending<PartitionProduced> begin_produce(Buffer batch) {
+    return start(shard(), produce_on(*partition_, std::move(batch)));
+  }
+  PartitionProduced end(Pending<PartitionProduced>& producing) {
+    EXPECT_TRUE(world_.run_until([&] { return producing.is_ready(); }, std::chrono::minutes(1)));
+    auto produced = producing.await_resume();
+    EXPECT_TRUE(produced) << to_string(produced.error());
+    return produced ? *produced : PartitionProduced{};
+  }
+  std::uint64_t file_bytes() {
+    const auto info = disk().info(first_segment());
+    return info ? info->size : 0;
+  }
+  /// Once something is written that the log does not show yet; between two rounds of the shard.
+  void between_pieces(std::function<void()> job) {
+    shard().post([this, job = std::move(job)]() mutable {
+      if (file_bytes() > partition_->bytes()) return job();
+      between_pieces(std::move(job));
+    });
+  }
+  Shard& own_shard() { return shard(); }
   /// The whole records of what one fetch answers, with their offsets.
   std::map<std::int64_t, Sent> fetch(std::int64_t from) {
     auto fetched = run([this, from] {
