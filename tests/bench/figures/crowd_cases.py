@@ -1,5 +1,5 @@
-"""Small requests beside five thousand connections, of which many read nothing, or send slowly, or ask for very much; and
-beside a hundred that read large answers as fast as they come."""
+"""Small requests beside five thousand connections, of which many read nothing, or send slowly, or ask for very much;
+beside a hundred that read large answers as fast as they come; and beside one that sends batches as large as a request may be."""
 
 import resource
 import time
@@ -84,7 +84,23 @@ def many_readers(bench: Bench) -> Figures:
     return figures
 
 
+def large_batches(bench: Bench) -> Figures:
+    small, large = bench.make_topic("batches-small", 8), bench.make_topic("batches-large", 1, max_message_bytes="104857600")
+    fill(bench, small, 8, 100)
+    fill(bench, large, 1, 100)
+    used, meter = client_cpu_seconds(), Meter(*bench.pids)
+    with CrowdProcess(bench.address, small, large, 1, **{"polite": POLITE_BESIDE_READERS, "large batch": 1}) as there:
+        beside = small_latencies(bench.address, small, BESIDE_SECONDS, PER_SECOND)
+    usage = meter.stop()
+    figures = told("beside", beside) | {"batches": there.figures["large batch"]["answers"]}
+    figures[OTHERS] = usage.others_percent(client_cpu_seconds() - used)
+    for topic in (small, large):
+        bench.remove_topic(topic)
+    return figures
+
+
 CROWD_CASES = [
     Case("a crowd of 5,000 connections", crowd),
     Case("a hundred readers of large answers", many_readers),
+    Case("one batch of 64 MB after the other", large_batches),
 ]

@@ -5,6 +5,7 @@ python -m harness.crowd ADDRESS TOPIC HUGE_TOPIC HUGE_PARTITIONS '{"polite": 300
 Says `ready` once all are connected and every polite one was answered, and ends at the end of its
 input, with a line of JSON: of each kind what became of it."""
 
+import functools
 import itertools
 import json
 import selectors
@@ -34,6 +35,8 @@ POLITE_SECONDS = 5.0
 """How often each of the polite ones asks."""
 PIPELINE = 64
 HUGE_PART_BYTES = 1_000_000
+LARGE_BATCH_BYTES = 64_000_000
+"""The topic has to allow it."""
 TRICKLED_BYTES = 10 << 20
 
 
@@ -178,6 +181,18 @@ class Huge(Member):
             self.send(self.crowd.huge)
 
 
+class LargeBatch(Member):
+    """One batch near the largest that is taken, and the next when it was answered."""
+
+    kind = "large batch"
+
+    def begin(self) -> None:
+        self.send(self.crowd.large_batch)
+
+    def answered(self) -> None:
+        self.begin()
+
+
 class Reader(Member):
     """Fetches of 50 MiB, one at a time."""
 
@@ -224,7 +239,7 @@ class Trickle(Member):
         self.rest = self.rest[1:]
 
 
-KINDS = {kind.kind: kind for kind in (Polite, Pipeliner, Huge, Reader, Unread, Drip, Trickle)}
+KINDS = {kind.kind: kind for kind in (Polite, Pipeliner, Huge, LargeBatch, Reader, Unread, Drip, Trickle)}
 
 
 class Crowd:
@@ -253,7 +268,14 @@ class Crowd:
             fetch_body(FETCH_VERSION, huge_topic, range(huge_partitions), 0, wait_ms=500),
         )
         self.describe_all = request_frame(API_METADATA, METADATA_VERSION, struct.pack(">i", -1))
+        self.huge_topic = huge_topic
         self.members: list[Member] = []
+
+    @functools.cached_property
+    def large_batch(self) -> bytes:
+        batch = record_batch([bytes(HUGE_PART_BYTES)] * (LARGE_BATCH_BYTES // HUGE_PART_BYTES))
+        body = produce_body(self.huge_topic, {0: batch}, acks=1)
+        return request_frame(API_PRODUCE, PRODUCE_VERSION, body)
 
     def run(self, wanted: dict[str, int]) -> dict:
         for kind, count in wanted.items():
