@@ -3,6 +3,7 @@ logs that were torn and damaged since, and what the broker and clients make of a
 
 import base64
 import json
+import random
 import re
 import shutil
 from pathlib import Path
@@ -201,6 +202,49 @@ def test_damage_in_the_middle_costs_its_batch_alone(stored):
         assert [record.offset for record in java.read("orders", 0)] == kept
     finally:
         java.close()
+    assert stored.broker.stop()[0] == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_is_damaged_is_told_and_can_be_repaired(stored, seed):
+    """Bytes are turned over, cut off, put behind the end, or all of them are another file's."""
+    chance = random.Random(seed)
+    files = sorted(path for path in stored.folder.iterdir() if path.is_file())
+    files.remove(stored.folder / "partition.metadata")  # what the topic's id was, the cluster alone knows
+    for path in chance.sample(files, chance.randint(1, 2)):
+        content = bytearray(path.read_bytes())
+        place = chance.randrange(max(len(content), 1))
+        match chance.choice(["turn over", "cut", "append", "swap", "empty"]):
+            case "turn over" if content:
+                content[place] ^= 1 << chance.randrange(8)
+            case "cut":
+                del content[place:]
+            case "append":
+                content += chance.randbytes(chance.randint(1, 5000))
+            case "swap":
+                content = chance.choice(files).read_bytes()
+            case _:
+                content.clear()
+        path.write_bytes(content)
+
+    for path in files:
+        dumped = run("log", "dump", path)
+        assert dumped.code in (0, 64, CORRUPT), (path, dumped.errors)
+        assert dumped.code == 0 or str(path) in dumped.errors + dumped.output, (path, dumped.errors)
+    verified = run("log", "verify", stored.data)
+    assert verified.code in (0, CORRUPT), verified.errors
+    before = {path: path.read_bytes() for path in files}
+    assert run("log", "repair", stored.data, "--skip-damaged").code in (0, CORRUPT)
+    assert before == {path: path.read_bytes() for path in files}, "shown, not done"
+    repaired = run("log", "repair", stored.data, "--skip-damaged", "--execute")
+    assert repaired.code == 0, (repaired.output, repaired.errors)
+    again = run("log", "verify", stored.data)
+    assert again.code == 0, (verified.output, repaired.output, again.output, again.errors)
+    stored.broker.start()
+    offsets = stored.read()
+    assert offsets == sorted(set(offsets)) and set(offsets) <= set(range(RECORDS))
+    if verified.code == 0:
+        assert offsets == list(range(RECORDS)), verified.output
     assert stored.broker.stop()[0] == 0
 
 

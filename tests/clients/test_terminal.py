@@ -1,7 +1,9 @@
 """The tool as people use it: in terminals of any width, in pipes, with Ctrl-C, and with brokers that say nothing."""
 
+import contextlib
 import os
 import pty
+import re
 import select
 import signal
 import socket
@@ -74,6 +76,38 @@ def test_a_table_fits_a_terminal_of_any_width(broker, tool, terminals):
     assert [LONG, "2", "1"] in map(str.split, tool.text("topic", "list").splitlines())
 
 
+def test_no_table_is_wider_than_a_narrow_terminal(broker, tool, terminals):
+    """Of sentences, and of values without a blank, the terminal breaks what does not fit."""
+    tool.text("topic", "create", "terminal-narrow-orders", "--partitions", 2)
+    tool.text("group", "reset", "terminal-narrow", "--to-latest", "--topic", "terminal-narrow-orders", "--execute")
+    windows = {
+        words: terminals.millrace(40, "-b", broker.address, *words.split())
+        for words in (
+            "topic list",
+            "topic describe terminal-narrow-orders",
+            "group list",
+            "group describe terminal-narrow",
+            "group reset terminal-narrow --to-earliest",
+            "cluster describe",
+            "cluster brokers",
+            "cluster status",
+            "config get --topic terminal-narrow-orders",
+            "config explain retention.ms",
+            f"plugin list --admin {broker.http_address()}",
+            "plugin show storage/filelog",
+            f"doctor --admin {broker.http_address()}",
+        )
+    }
+    for words, window in windows.items():
+        lines, code = window.ended()
+        assert code == 0 or words.startswith("doctor"), (words, lines)
+        shown = window.text("-J").splitlines()
+        assert len(shown) > 2, words
+        for line in shown:
+            columns = re.split(r" {2,}", line.strip())
+            assert len(line.rstrip()) <= 40 or len(columns) <= 2, (words, line)
+
+
 def test_colours_are_for_terminals_that_want_them(broker, terminals):
     words = ("-b", broker.address, "cluster", "describe")
     windows = {
@@ -131,6 +165,40 @@ def test_progress_is_shown_on_a_terminal_alone(broker, tool):
     os.close(ours)
     quiet = run("-b", broker.address, "produce", "terminal-progress", stdin="x\n" * 100)
     assert quiet.errors == "sent 100 records\n"
+
+
+def on_a_terminal(*words: object) -> tuple[subprocess.Popen, int]:
+    """The tool, and what its stderr is read from."""
+    ours, theirs = pty.openpty()
+    running = subprocess.Popen([TOOL, *map(str, words)], stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    return running, ours
+
+
+def told(terminal: int) -> str:
+    """Until nobody has the other end any more."""
+    seen = b""
+    with contextlib.suppress(OSError):
+        while part := os.read(terminal, 4096):
+            seen += part
+    os.close(terminal)
+    return seen.decode()
+
+
+def test_bench_and_consume_tell_how_far_they_are(broker, tool):
+    tool.text("topic", "create", "terminal-long", "--partitions", 1)
+    reading, of_reading = on_a_terminal("-b", broker.address, "consume", "terminal-long", "--follow")
+    filling = ("-b", broker.address, "bench", "produce", "--topic", "terminal-long", "--seconds", 2, "--rate", 1000)
+    sending, of_sending = on_a_terminal(*filling)
+    sent = told(of_sending)
+    assert sending.wait(SECONDS_MAX) == 0, sent
+    reading.send_signal(signal.SIGINT)
+    read = told(of_reading)
+    assert reading.wait(SECONDS_MAX) == -signal.SIGINT
+    for seen, progress in ((sent, r"produce: \d+ messages, now "), (read, r"\d+ messages")):
+        assert re.search(progress, seen), seen
+    # The line is taken away before what comes of it.
+    assert "messages, now" not in sent.split("\x1b[K")[-1]
 
 
 def test_nothing_that_others_wrote_is_a_command_for_a_terminal(broker, tool, terminals):

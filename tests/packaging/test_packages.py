@@ -95,14 +95,39 @@ def test_the_configuration_is_the_one_that_says_every_option(packages, tmp_path)
     ]
 
 
-def test_only_the_plugin_for_zookeeper_needs_its_library(packages):
-    server = field(package(packages, "millrace"), "Depends")
-    plugin = field(package(packages, "millrace-plugin-zookeeper"), "Depends")
+NEEDED_BESIDE_LIBRARIES = {
+    "millrace": {"systemd"},
+    "millrace-plugin-zookeeper": {"millrace"},
+    "millrace-sdk": set(),
+}
+
+
+def libraries_needed(folder: Path) -> set[str]:
+    """What the loader looks for, for all programs and libraries below, and does not find there."""
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    loaded = [path for path in files if path.open("rb").read(4) == b"\x7fELF"]
+    wanted = {name for path in loaded for name in re.findall(r"\(NEEDED\).*\[(\S+)\]", run("readelf", "-d", path))}
+    return wanted - {path.name for path in loaded}
+
+
+def owner_of(library: str) -> str:
+    """The Debian package that the library is of."""
+    found = run("dpkg-query", "--search", f"*/{library}").splitlines()
+    (owner,) = {line.split(":")[0] for line in found if line.endswith(f"/{library}")}
+    return owner
+
+
+@pytest.mark.parametrize("name", NEEDED_BESIDE_LIBRARIES)
+def test_they_depend_on_what_their_files_need_and_on_nothing_else(packages, tmp_path, name):
+    path = package(packages, name)
+    needed = {owner_of(library) for library in libraries_needed(unpacked(path, tmp_path))}
+    depends = field(path, "Depends")
+    assert {part.split()[0] for part in depends.split(", ") if part} == needed | NEEDED_BESIDE_LIBRARIES[name]
     version = field(package(packages, "millrace"), "Version")
-    assert "libzstd1 (>= " in server
-    assert "libzookeeper" not in server
-    assert "libzookeeper-mt2" in plugin
-    assert f"millrace (= {version})" in plugin
+    for library in needed:
+        assert f"{library} (>= " in depends or f"{library} (= " in depends, depends
+    if name == "millrace-plugin-zookeeper":
+        assert f"millrace (= {version})" in depends and "libzookeeper-mt2" in needed
 
 
 def test_symbols_name_lines_of_the_sources(packages, tmp_path):
