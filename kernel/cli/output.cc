@@ -58,15 +58,21 @@ std::string for_shell(std::string_view word) {
            std::string_view("_./:+=@%,-").contains(c);
   };
   if (!word.empty() && std::ranges::all_of(word, is_plain)) return std::string(word);
-  // What a terminal would take for a command stands as an escape, which $'' alone knows.
-  const auto printed = shown(word);
-  if (printed != word) {
+  // What a terminal would take for a command stands as an escape, which $'' alone knows. It is of
+  // bytes: no code point of a name, and no length, may become another one.
+  if (shown(word, word.size()) != word) {
+    constexpr std::string_view digits = "0123456789abcdef";
     std::string quoted = "$'";
     for (const char c : word) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte < 0x20 || byte >= 0x7f) {
+        quoted.append("\\x").append({digits[byte >> 4U], digits[byte & 0xfU]});
+        continue;
+      }
       if (c == '\'' || c == '\\') quoted += '\\';
       quoted += c;
     }
-    return shown(quoted + '\'');
+    return quoted + '\'';
   }
   auto quoted = std::string("'");
   for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -71,13 +72,29 @@ Error io_error(const fs::path& path, const std::error_code& why) {
   return Error{Errc::io, concat(path.string(), ": ", why.message())};
 }
 
-// What a compiler, or a reader, takes for one.
-std::set<std::string> words_in(const fs::path& folder) {
-  std::set<std::string> words;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder, none)) {
+/// Name → content.
+using Files = std::map<std::string, std::string>;
+
+Error interrupted() { return {Errc::cancelled, "interrupted; nothing is left of it"}; }
+
+Result<Files> read_files(const fs::path& folder, const Interrupt& interrupt) {
+  Files files;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(folder, failed)) {
     std::ifstream in(entry.path(), std::ios::binary);
-    const std::string text(std::istreambuf_iterator<char>(in), {});
+    std::string text(std::istreambuf_iterator<char>(in), {});
+    if (!in) return Error{Errc::io, concat(entry.path().string(), ": cannot be read")};
+    files.emplace(entry.path().filename().string(), std::move(text));
+    if (interrupt.asked()) return interrupted();
+  }
+  if (failed) return io_error(folder, failed);
+  return files;
+}
+
+// What a compiler, or a reader, takes for one.
+std::set<std::string> words_in(const Files& files) {
+  std::set<std::string> words;
+  for (const auto& [name, text] : files) {
     for (auto at = text.begin(); at != text.end();) {
       const auto is_part = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
       const auto begin = std::find_if(at, text.end(), is_part);
@@ -99,23 +116,16 @@ std::string free_class_name(const std::string& name, const std::string& old_clas
 }
 
 // The template's own name is that of its source that has a test.
-Result<std::string> own_name(const fs::path& folder) {
+Result<std::string> own_name(const Files& files, const fs::path& folder) {
   constexpr std::string_view ending = "_test.cc";
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder, none)) {
-    auto name = entry.path().filename().string();
-    if (!name.ends_with(ending)) continue;
-    name.resize(name.size() - ending.size());
-    return name;
+  for (const auto& [name, text] : files) {
+    if (name.ends_with(ending)) return name.substr(0, name.size() - ending.size());
   }
   return Error{Errc::not_found, concat(folder.string(), ": no template, it has no NAME_test.cc")};
 }
 
-Result<> copy_file(const fs::path& from, const fs::path& to,
-                   const std::vector<std::pair<std::string, std::string>>& renamed) {
-  std::ifstream in(from, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (!in) return Error{Errc::io, concat(from.string(), ": cannot be read")};
+Result<> write_file(const fs::path& to, std::string text,
+                    const std::vector<std::pair<std::string, std::string>>& renamed) {
   for (const auto& [old_name, new_name] : renamed) replace_all(text, old_name, new_name);
   std::ofstream out(to, std::ios::binary);
   out << text;
@@ -189,27 +199,28 @@ Result<std::string> make_folder(const NewPlugin& wanted, const Interrupt& interr
                         "; there are: ", joined(kinds))};
   }
   const auto from = templates / kind;
-  MR_TRY(const auto old_name, own_name(from));
+  auto given = wanted.into.empty() ? wanted.name : wanted.into;
+  const auto into = without_slash_at_end(given);
+  std::error_code none;
+  if (fs::exists(fs::symlink_status(into, none))) {
+    return Error{Errc::conflict, concat(into.string(), " is there already; choose another name")};
+  }
+
+  MR_TRY(const auto files, read_files(from, interrupt));
+  MR_TRY(const auto old_name, own_name(files, from));
   const auto old_class = class_name_of(old_name);
   const std::vector<std::pair<std::string, std::string>> renamed{
       {old_name, wanted.name},
-      {old_class, free_class_name(wanted.name, old_class, words_in(from))}};
+      {old_class, free_class_name(wanted.name, old_class, words_in(files))}};
 
-  auto given = wanted.into.empty() ? wanted.name : wanted.into;
-  const auto into = without_slash_at_end(given);
-  std::error_code failed;
-  if (fs::exists(fs::symlink_status(into, failed))) {
-    return Error{Errc::conflict, concat(into.string(), " is there already; choose another name")};
-  }
   // Under its name there is all of it, or nothing.
   MR_TRY(auto made, MadeFolder::beside(into));
-  for (const auto& entry : fs::directory_iterator(from, failed)) {
-    auto name = entry.path().filename().string();
-    replace_all(name, old_name, wanted.name);
-    MR_CHECK(copy_file(entry.path(), made.path() / name, renamed));
-    if (interrupt.asked()) return Error{Errc::cancelled, "interrupted; nothing is left of it"};
+  for (const auto& [old_file, text] : files) {
+    auto file = old_file;
+    replace_all(file, old_name, wanted.name);
+    MR_CHECK(write_file(made.path() / file, text, renamed));
+    if (interrupt.asked()) return interrupted();
   }
-  if (failed) return io_error(from, failed);
   MR_CHECK(made.move_to(into));
   return given;
 }

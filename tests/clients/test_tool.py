@@ -468,7 +468,9 @@ pwd
 """
 
 
-@pytest.mark.parametrize("name", ["plain", "two words", "a$(touch oops)'s \\ `\"*", "-é\x1b[31m"])
+@pytest.mark.parametrize(
+    "name", ["plain", "two words", "a$(touch oops)'s \\ `\"*", "-é\x1b[31m", "\x85'", "long " + "x" * 240]
+)
 def test_what_a_new_plugin_is_built_with_can_be_copied_into_a_shell(tmp_path, name):
     words = ("--kind", "operators", "--templates", SOURCE / "sdk" / "template", "--into", tmp_path / name)
     made = run("plugin", "new", "words", *words)

@@ -35,6 +35,11 @@ bool same_bytes(const BatchParts& one, const BatchParts& other) {
          std::ranges::equal(one.header.bytes(), other.header.bytes());
 }
 
+// So many bytes of them have no entry yet. Of old formats each message is one.
+std::uint64_t bytes_before_entry(std::span<const BatchParts> batches) {
+  return batches.front().header.empty() ? 0 : total_bytes(batches.first(1));
+}
+
 // Hands out the bytes of batches in their order.
 class Pieces {
  public:
@@ -186,12 +191,13 @@ Task<std::shared_ptr<const void>> FileLog::write_ahead(std::vector<BatchParts> b
 // Ends early once it is void: what stands behind the end now is somebody else's.
 Task<> FileLog::write_in_turns(std::shared_ptr<Ahead> ahead) {
   Pieces pieces(ahead->batches);
+  const auto none_before = bytes_before_entry(ahead->batches);
   auto piece = pieces.next(piece_bytes);
   for (std::uint64_t at = 0; !piece.empty(); at += piece_bytes) {
     MR_CO_CHECK(co_await host_.turns.wait());
     if (ahead_.lock() != ahead) co_return {};
     host_.open_files.used(segments_.back());
-    MR_CO_CHECK(active().write_ahead(at, piece));
+    MR_CO_CHECK(active().write_ahead(at, piece, at + piece_bytes >= none_before));
     piece = pieces.next(piece_bytes);
   }
   ahead->whole = true;
@@ -395,7 +401,9 @@ Task<> FileLog::flush_all() {
   for (const auto& segment : dirty) {
     // One that was discarded meanwhile may have its index files back.
     const auto has_its_name = [&](const auto& other) { return other->base() == segment->base(); };
-    if (std::ranges::none_of(segments_, has_its_name)) (void)discard(std::span(&segment, 1));
+    if (!closed_ && std::ranges::none_of(segments_, has_its_name)) {
+      (void)discard(std::span(&segment, 1));
+    }
   }
   if (!result) {
     for (const auto& segment : dirty) segment->set_dirty(true);

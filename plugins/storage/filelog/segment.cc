@@ -359,14 +359,15 @@ Result<> Segment::append(std::span<const BatchParts> batches, Timestamp now, boo
   return {};
 }
 
-Result<> Segment::write_ahead(std::uint64_t at, std::span<const Bytes> piece) {
+Result<> Segment::write_ahead(std::uint64_t at, std::span<const Bytes> piece, bool entry) {
   MR_TRY(const auto log, file());
   ahead_ = true;
+  ahead_entry_ = ahead_entry_ || entry;
   return log->write_at(bytes_ + at, piece);
 }
 
 void Segment::append_written(std::span<const BatchParts> batches, Timestamp now) {
-  ahead_ = false;
+  ahead_ = ahead_entry_ = false;
   add_entries(batches, now);
 }
 
@@ -374,7 +375,9 @@ Result<> Segment::drop_ahead() {
   if (!ahead_) return {};
   MR_TRY(const auto log, file());
   MR_CHECK(log->truncate(bytes_));
-  ahead_ = preallocated_ = false;
+  // After a power cut it would stand where replicas have what is appended now, in the same epoch.
+  if (ahead_entry_) MR_CHECK(log->sync());
+  ahead_ = ahead_entry_ = preallocated_ = false;
   return {};
 }
 

@@ -133,11 +133,12 @@ class Segment {
   Result<> check_reach(std::span<const BatchParts> batches) const;
   /// One gathered write. After an error the segment is as before, or says so in `broken`.
   Result<> append(std::span<const BatchParts> batches, Timestamp now, bool& broken);
-  /// A piece of what is appended later, `at` bytes behind the end.
-  Result<> write_ahead(std::uint64_t at, std::span<const Bytes> piece);
+  /// A piece of what is appended later, `at` bytes behind the end; `entry`: once it is written a
+  /// whole entry may stand there.
+  Result<> write_ahead(std::uint64_t at, std::span<const Bytes> piece, bool entry);
   /// All of `batches` has been written ahead: they are entries now.
   void append_written(std::span<const BatchParts> batches, Timestamp now);
-  /// What was written ahead goes.
+  /// What was written ahead goes; durably, where recovery would take it for an entry.
   Result<> drop_ahead();
   /// The file ends where its entries do. Before another segment follows this one, since zeros in
   /// between would be taken for a tear.
@@ -211,6 +212,7 @@ class Segment {
   Timestamp modified_;
   bool preallocated_ = false;  // the file may be longer than its entries
   bool ahead_ = false;         // so, too: by what is not appended yet
+  bool ahead_entry_ = false;   // which has an entry, maybe
   bool complete_ = false;
   bool dirty_ = false;
 };

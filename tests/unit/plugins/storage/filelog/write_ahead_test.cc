@@ -265,6 +265,26 @@ TEST_F(WriteAheadTest, APowerCutInTheMiddleLeavesWhatWasFlushed) {
   }
 }
 
+// Replicas have the other append at these offsets, in the same epoch.
+TEST_F(WriteAheadTest, APowerCutDoesNotBringBackWhatAnotherAppendTookThePlaceOf) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    FilelogSubject subject(seed);
+    subject.lock();
+    auto log = testing::required(subject.open()).log;
+    const auto first = append_batch(*log, 3);
+    ASSERT_TRUE(subject.run(log->flush({3})));
+    const auto batch = make_batch({3}, 1, {1000}, 2000);  // one piece: whole with one write
+    ASSERT_TRUE(subject.run(WriteAheadLog::of(*log)->write_ahead({parts_of(batch)})));
+    const auto other = append_batch(*log, 1);
+    subject.crash(log);
+    subject.lock();
+    log = testing::required(subject.open()).log;
+    const auto found = read_text(subject, *log, everything_from({0}));
+    EXPECT_TRUE(found == joined({first}) || found == joined({first, other})) << seed;
+    subject.close(log);
+  }
+}
+
 TEST_F(WriteAheadTest, ACloseInTheMiddleLeavesNothingOfIt) {
   const auto first = append_batch(*log_, 3);
   const auto bytes = file_bytes();
