@@ -19,6 +19,7 @@ from harness.tool import Tool
 pytestmark = pytest.mark.millrace  # Apache Kafka takes no segments as small as these
 
 KEYS, RECORDS = 40, 3000
+TOMBSTONE_SECONDS = 10
 SOON = {
     "log.cleaner.backoff.ms": 100,
     "log.cleaner.min.cleanable.ratio": 0.01,
@@ -131,4 +132,43 @@ def test_offsets_of_groups_take_bounded_room(broker, topic):
     (committed,) = consumer.committed([ck.TopicPartition(topic, 0)], timeout=DEADLINE_SECONDS)
     assert committed.offset == 1999
     consumer.close()
+    writer.close()
+
+
+def tombstones(client, topic: str) -> list[Record]:
+    return [one for one in client.read(topic, 0) if one.value is None]
+
+
+@pytest.mark.slow
+def test_a_consumer_that_began_before_a_tombstone_sees_it(broker, topic):
+    """As long as delete.retention.ms says: it has read a value that is gone by now, and must not keep it."""
+    writer = Confluent(broker.address)
+    kept = COMPACTED | {"delete.retention.ms": str(TOMBSTONE_SECONDS * 1000)}
+    writer.create_topic(topic, 1, kept)
+    writer.produce(topic, [Record(b"key-%d" % at, bytes(1000), partition=0) for at in range(KEYS)])
+    reader = ck.Consumer({"bootstrap.servers": broker.address, "group.id": topic})
+    reader.assign([ck.TopicPartition(topic, 0, 0)])
+    read = reader.consume(KEYS, DEADLINE_SECONDS)
+    state = {one.key(): one.value() for one in read}
+    assert len(state) == KEYS
+    reader.pause([ck.TopicPartition(topic, 0)])
+    sent_at = time.monotonic()
+    writer.produce(topic, [Record(b"key-0", None, partition=0)])
+    for _ in range(3):
+        writer.produce(topic, [Record(b"filler", bytes(15_000), partition=0)])
+    deadline = time.monotonic() + TOMBSTONE_SECONDS / 2
+    while any(one.key == b"key-0" and one.value is not None for one in writer.read(topic, 0)):
+        assert time.monotonic() < deadline, "the value is still there"
+    reader.seek(ck.TopicPartition(topic, 0, KEYS))  # what was fetched ahead is forgotten
+    reader.resume([ck.TopicPartition(topic, 0)])
+    while b"filler" not in state:
+        message = reader.poll(DEADLINE_SECONDS)
+        assert message is not None and message.error() is None
+        state[message.key()] = message.value()
+    assert state[b"key-0"] is None
+    reader.close()
+    deadline = time.monotonic() + TOMBSTONE_SECONDS + DEADLINE_SECONDS
+    while tombstones(writer, topic):
+        assert time.monotonic() < deadline, "the tombstone stays"
+    assert time.monotonic() - sent_at >= TOMBSTONE_SECONDS
     writer.close()

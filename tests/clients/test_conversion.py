@@ -4,12 +4,14 @@ topics that have a codec of their own."""
 import gzip
 import os
 import struct
+import threading
 from pathlib import Path
 
 import pytest
 
 from harness.batches import GZIP, batch_around, record, record_batch
 from harness.confluent import Confluent
+from harness.memory import peak_bytes
 from harness.records import CODECS, Record
 from harness.wire import API_FETCH, RawConnection, codecs_of_batches
 
@@ -117,20 +119,6 @@ def test_a_topics_level_counts(own_broker, topic, codec, lower, higher):
     assert stored[higher] < stored[lower] * 0.97, stored
 
 
-def peak_bytes(broker, what) -> int:
-    """By how much the broker's resident memory grew, at most, while `what` was done."""
-    process = Path(f"/proc/{broker.process.pid}")
-
-    def kib(name: str) -> int:
-        line = next(x for x in (process / "status").read_text().splitlines() if x.startswith(name))
-        return int(line.split()[1])
-
-    before = kib("VmRSS")
-    (process / "clear_refs").write_text("5")  # the peak begins anew
-    what()
-    return (kib("VmHWM") - before) * 1024
-
-
 def test_a_batch_that_opens_to_100_mib_costs_an_old_reader_little_more(own_broker, topic):
     """It is told in parts: opened whole, but never made whole in another format beside that."""
     count, value = 100, bytes(MIB)
@@ -148,6 +136,38 @@ def test_a_batch_that_opens_to_100_mib_costs_an_old_reader_little_more(own_broke
         peak = peak_bytes(own_broker, read_all)
     assert len(offsets) > 3 and offsets == sorted(set(offsets)) and offsets[-1] == count
     assert peak < 190 * MIB, f"{peak / MIB:.0f} MiB"
+
+
+@pytest.mark.slow
+def test_many_old_readers_of_large_batches_cost_little_more_than_one(own_broker, topic):
+    """What opens to much is opened for one of them after the other."""
+    count, readers = 100, 6
+    body = gzip.compress(b"".join(record(at, bytes(MIB)) for at in range(count)), 1)
+    Confluent(own_broker.address).create_topic(topic, readers)
+    with RawConnection(own_broker.address) as wire:
+        for partition in range(readers):
+            assert wire.produce(topic, partition, batch_around(body, count, GZIP), 3) == 0
+    name, answered = topic.encode(), []
+    all_at_once = threading.Barrier(readers)
+
+    def read(partition: int) -> None:
+        asked = struct.pack(">iiii", -1, 1000, 1, 1)
+        asked += struct.pack(f">h{len(name)}siiqi", len(name), name, 1, partition, 0, 4 * MIB)
+        with RawConnection(own_broker.address) as wire:
+            all_at_once.wait()
+            answered.append(len(wire.ask(API_FETCH, 2, asked)))
+
+    def read_all() -> None:
+        threads = [threading.Thread(target=read, args=(at,)) for at in range(readers)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+
+    peak = peak_bytes(own_broker, read_all)
+    assert len(answered) == readers and min(answered) > 1000, answered  # 100 MiB of zeros, compressed again
+    print(f"{peak / MIB:.0f} MiB")
+    assert peak < (190 + readers * 8) * MIB, f"{peak / MIB:.0f} MiB"
 
 
 def test_many_partitions_share_what_one_request_may_take(own_broker, topic):

@@ -11,9 +11,10 @@ import pytest
 
 from conftest import running
 from harness.batches import record_batch
-from harness.broker import Millrace
+from harness.broker import PREFIX, Millrace
 from harness.client import DEADLINE_SECONDS
 from harness.confluent import create_topic
+from harness.paths import RELEASE
 from harness.wire import API_FETCH, API_PRODUCE, RawConnection, fetch_body, produce_body
 
 pytestmark = [pytest.mark.millrace, pytest.mark.crowd, pytest.mark.alone]
@@ -26,8 +27,10 @@ RESIDENT_MIB_MAX = 300
 OF_LOGS_MAX, OTHERS_MAX = 500, 100
 """Files that are open: of logs, and the broker's own."""
 IDLE_PERCENT_MAX, IDLE_SECONDS = 2, 3
-CLEAN_START_SECONDS_MAX, START_SECONDS_MAX = 20, 40
-"""2 and 10 are asked."""
+CLEAN_START_SECONDS_MAX, START_SECONDS_MAX = (2, 10) if PREFIX == RELEASE else (20, 40)
+"""What is asked, of what it is asked of; others are slower by themselves."""
+CLEAN_STARTS = 3
+"""The best of them counts: what else the machine does takes some of the time, and nothing gives any back."""
 
 
 @pytest.fixture
@@ -103,6 +106,17 @@ def start(broker, end: int) -> float:
     return served
 
 
+def clean_start(broker, end: int) -> float:
+    """The first that is soon enough, or the best of a few."""
+    best = float("inf")
+    for _ in range(CLEAN_STARTS):
+        assert broker.stop()[0] == 0
+        best = min(best, start(broker, end))
+        if best < CLEAN_START_SECONDS_MAX:
+            break
+    return best
+
+
 def write_to_each(wire: RawConnection) -> None:
     batch = record_batch([bytes(100)])
     body = produce_body(TOPIC, dict.fromkeys(range(COUNT), batch), acks=-1)
@@ -133,8 +147,7 @@ def test_ten_thousand_partitions_take_little_and_are_soon_back(broker):
         read_from_each(wire, 1)
     assert_small(broker)
     assert_comes_to_rest(broker, 1)
-    assert broker.stop()[0] == 0
-    assert start(broker, 1) < CLEAN_START_SECONDS_MAX
+    assert clean_start(broker, 1) < CLEAN_START_SECONDS_MAX
     assert_small(broker)
     assert_comes_to_rest(broker, 1)
     with RawConnection(broker.address) as wire:

@@ -53,11 +53,11 @@ def forget(broker) -> bool:
 
 def test_no_thread_that_serves_connections_reads_from_the_disk(broker):
     count, size = fill(broker.address, "orders", BYTES, VALUE_BYTES)
-    on_disk = forget(broker)
+    if not forget(broker):
+        pytest.skip("the temporary folder is in memory: nothing of it is ever read from a disk")
     before = read_by_thread(broker)
     assert read_all(broker.address, "orders", count) == size
     after = read_by_thread(broker)
     grown = {name: read - before.get(name, 0) for name, read in after.items()}
     assert {name: read for name, read in grown.items() if read and "worker" not in name} == {}
-    if on_disk:
-        assert sum(grown.values()) > BYTES * 0.9
+    assert sum(grown.values()) > BYTES * 0.9

@@ -28,6 +28,7 @@ from harness.wire import API_FETCH, API_PRODUCE, RawConnection, codecs_of_batche
 pytestmark = pytest.mark.millrace
 
 RECORDS, RECORD_BYTES = 2000, 10_000
+LARGE_BYTES, PIECE_BYTES = 4 << 20, 256 << 10
 ROUNDS, BURST = 40, 4
 WAITS = ("epoll_wait", "epoll_pwait", "epoll_pwait2")
 RECEIVES = ("recvfrom", "recvmsg", "recvmmsg", "read", "readv")
@@ -269,6 +270,21 @@ def test_produced_bytes_enter_once_and_leave_by_one_write_for_each_partition(
         assert received == ROUNDS * frame_bytes
         assert sorted(written) == sorted([len(batch) for batch in batches.values()] * ROUNDS)
         assert of_logs(calls, READS) == [], "nothing of it is read back"
+
+
+def test_a_large_batch_is_written_in_pieces(own_broker, topic, trace):
+    """Others of its shard run between them. Unit tests link the storage; here it is a plugin that was loaded, and has to
+    be known as one that can."""
+    client = Confluent(own_broker.address)
+    client.create_topic(topic, 1, {"max.message.bytes": str(2 * LARGE_BYTES)})
+    batch = one_record(LARGE_BYTES)
+    with RawConnection(own_broker.address) as connection:
+        traced = trace()
+        assert connection.produce(topic, 0, batch, 3) == 0
+        written = [c.result for c in of_logs(traced.calls(), WRITES)]
+        assert sum(written) == len(batch), "and nothing a second time"
+        assert max(written) <= PIECE_BYTES
+        assert connection.fetch_batches(topic, 0)[61:] == batch[61:]
 
 
 def test_fetched_bytes_never_enter(own_broker, topic, trace):

@@ -3,7 +3,7 @@ some of the writes since its last fsync, in whatever order their sectors came to
 folder some of the names made, moved or removed since it was synced. What the SimDisk of the simulations is, under a
 real broker: it speaks the kernel's FUSE protocol itself, and needs no library.
 
-    python3 -m harness.lossy_disk FOLDER      then on stdin: cut SEED
+    python3 -m harness.lossy_disk FOLDER      then on stdin: cut SEED, reorder SEED, logs FOLDER
 """
 
 import ctypes
@@ -112,9 +112,9 @@ class Node:
         self.durable_entries = dict(self.entries)
         self.renames.clear()
 
-    def cut(self, chance: random.Random, told: Cut) -> None:
+    def cut(self, chance: random.Random, told: Cut, reordering: float) -> None:
         kept = chance.randint(0, len(self.changes))
-        reordered = chance.random() < 0.25
+        reordered = chance.random() < reordering
         for position, data in self.changes[:kept]:
             if reordered and data is not None:
                 told.writes_reordered += self._write_some_sectors(position, data, chance)
@@ -136,7 +136,7 @@ class Node:
         self.renames.clear()
         self.entries = dict(self.durable_entries)
         for entry in self.entries.values():
-            entry.cut(chance, told)
+            entry.cut(chance, told, reordering)
 
     def _write_some_sectors(self, position: int, data: bytes, chance: random.Random) -> bool:
         all_there = True
@@ -152,6 +152,10 @@ class Node:
         if len(self.durable) < end:
             self.durable.extend(bytes(end - len(self.durable)))
         return not all_there
+
+
+NOTHING = Node(0, 0)
+"""Where no file or folder is."""
 
 
 def apply(content: bytearray, position: int, data: bytes | None) -> None:
@@ -193,15 +197,26 @@ class LossyFiles:
         subprocess.run(["umount", "--lazy", self.folder], check=False)
         os.close(self.device)
 
-    def cut(self, seed: int) -> Cut:
-        """Who has files open there must be dead."""
+    def cut(self, seed: int, reordering: float) -> Cut:
+        """Who has files open there must be dead. `reordering`: the share of files of which later writes came to the disk
+        before earlier ones."""
         self.unmount()
         told = Cut()
-        self.root.cut(random.Random(seed), told)
+        self.root.cut(random.Random(seed), told, reordering)
         self.nodes = {1: self.root}
         self._number(self.root)
         self.device = self._mount()
         return told
+
+    def logs(self, path: str) -> tuple[int, int]:
+        """Bytes of the logs of a folder: those written, and those that no power cut takes."""
+        now = kept = self.root
+        for name in path.encode().split(b"/"):
+            now = now.entries.get(name, NOTHING)
+            kept = kept.durable_entries.get(name, NOTHING)
+        written = [len(of.content) for name, of in now.entries.items() if name.endswith(b".log")]
+        durable = [len(of.durable) for name, of in kept.durable_entries.items() if name.endswith(b".log")]
+        return sum(written), sum(durable)
 
     def _number(self, folder: Node) -> None:
         for entry in folder.entries.values():
@@ -338,6 +353,12 @@ def name_in(body: bytes) -> bytes:
     return body[: body.index(b"\0")]
 
 
+def obey(files: LossyFiles, what: str, argument: str) -> dict | tuple:
+    if what == "logs":
+        return files.logs(argument)
+    return vars(files.cut(int(argument), 1 if what == "reorder" else 0.25))
+
+
 def main() -> None:
     files = LossyFiles(Path(sys.argv[1]))
     print("mounted", flush=True)
@@ -348,8 +369,7 @@ def main() -> None:
                 line = sys.stdin.readline()
                 if not line:
                     break
-                told = files.cut(int(line.removeprefix("cut ")))
-                print(json.dumps(vars(told)), flush=True)
+                print(json.dumps(obey(files, *line.split())), flush=True)
             elif files.device in ready:
                 files.serve()
     finally:
@@ -377,11 +397,20 @@ class LossyDisk:
         self.process.stdin.close()
         self.process.wait(30)
 
-    def cut(self, seed: int) -> Cut:
-        """The power goes and comes back; who used the disk must have been killed before."""
-        self.process.stdin.write(f"cut {seed}\n")
+    def _ask(self, line: str):
+        self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
-        return Cut(**json.loads(self.process.stdout.readline()))
+        return json.loads(self.process.stdout.readline())
+
+    def cut(self, seed: int, *, reorder: bool = False) -> Cut:
+        """The power goes and comes back; who used the disk must have been killed before. To `reorder` is to do so with
+        each file, and not with some."""
+        return Cut(**self._ask(f"{'reorder' if reorder else 'cut'} {seed}"))
+
+    def logs(self, folder: str) -> tuple[int, int]:
+        """Bytes of the logs of this folder of the disk: those written, and those that no power cut takes."""
+        written, durable = self._ask(f"logs {folder}")
+        return written, durable
 
 
 if __name__ == "__main__":
