@@ -206,12 +206,16 @@ class Executor {
 
   Result<> end_segment(const RepairStep& step) {
     MR_TRY(const auto log, files_.open(step.file, OpenMode::write));
-    MR_CHECK(log->truncate(step.region.position));
+    auto end = step.region.position;
+    // First: killed before what is behind it is cut, the next repair cuts it, and no offset is
+    // given again.
     if (step.has_placeholder()) {
       const auto batch = placeholder(step.region);
       const Bytes bytes(batch);
-      MR_CHECK(log->write_at(step.region.position, std::span(&bytes, 1)));
+      MR_CHECK(log->write_at(end, std::span(&bytes, 1)));
+      end += bytes.size();
     }
+    MR_CHECK(log->truncate(end));
     return log->sync();
   }
 

@@ -254,5 +254,28 @@ TEST_F(LogRepairTest, ARepairThatIsKilledIsFinishedByTheNext) {
   EXPECT_GT(kills, 10);
 }
 
+// What was acknowledged has them.
+TEST_F(LogRepairTest, ARepairOfTheEndThatIsKilledKeepsTheOffsets) {
+  auto damaged = batches(0, 3);
+  damaged[2 * batch_bytes() + 70] ^= 1;
+  int kills = 0;
+  for (bool killed = true; killed; ++kills) {
+    fs::remove_all(partition());
+    fs::create_directories(partition());
+    write(log(0), damaged);
+    FailingFiles dying(files_);
+    dying.fail_after(kills);
+    killed = !repair(dying, true);
+    SCOPED_TRACE(kills);
+    EXPECT_GE(check().batches, 2u);
+    repair(true);
+    const auto report = check();
+    EXPECT_EQ(report.worst(), FindingKind::note) << wrong_in(report).what;
+    EXPECT_EQ(report.end, Offset{9});
+    EXPECT_EQ(content(aside(6)), damaged.substr(2 * batch_bytes()));
+  }
+  EXPECT_GT(kills, 5);
+}
+
 }  // namespace
 }  // namespace millrace::kernel::cli
