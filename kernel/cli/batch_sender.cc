@@ -18,7 +18,7 @@ constexpr std::size_t batch_bytes_usual = (std::size_t{100} << 20) - 1024;
 // It ends the connection of somebody who sends more, and would do so again.
 Error too_large(const TopicPartition& id, std::size_t bytes, const Error& why) {
   return {Errc::invalid_argument,
-          concat(to_string(id), ": ", bytes, " bytes in one batch were not taken: ", why.detail,
+          concat(to_string(id), ": ", bytes, " bytes in one batch were not answered: ", why.detail,
                  "; brokers take requests of up to 104857600 bytes unless their "
                  "socket.request.max.bytes says more")};
 }
@@ -103,7 +103,11 @@ Task<> BatchSender::send(std::size_t partition, Buffer batch) {
       self_.id >= 0 && is_usual ? ClusterClient::Again::always : ClusterClient::Again::if_undone;
   auto asking = cluster_.ask_leader(topic_.topic, info, std::move(request), code_of_produce, again);
   const auto answered = co_await std::move(asking);
-  if (!answered) co_return is_usual ? answered.error() : too_large(id, bytes, answered.error());
+  if (!answered) {
+    // Whoever is not there has not refused it.
+    const bool is_refused = !is_usual && answered.error().code == Errc::closed;
+    co_return is_refused ? too_large(id, bytes, answered.error()) : answered.error();
+  }
   const auto& answer = *answered;
   if (answer.responses.size() != 1 || answer.responses[0].partition_responses.size() != 1) {
     co_return Error{Errc::corrupt, "the broker answered for another partition"};

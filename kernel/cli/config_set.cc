@@ -56,6 +56,12 @@ Result<std::vector<ConfigStep>> steps_of(const SetArguments& arguments) {
     return Error{Errc::invalid_argument,
                  "nothing to change: give NAME=VALUE, --append, --subtract or --unset"};
   }
+  // A broker refuses it too, but does not say which.
+  for (auto step = steps.begin(); step != steps.end(); ++step) {
+    if (std::ranges::find(steps.begin(), step, step->name, &ConfigStep::name) == step) continue;
+    return Error{Errc::invalid_argument,
+                 in_quotes(step->name) + " is changed twice; name each setting once"};
+  }
   return steps;
 }
 

@@ -12,6 +12,7 @@
 #include "kernel/cli/group_verbs.h"
 #include "kernel/cli/output.h"
 #include "kernel/cli/usage.h"
+#include "kernel/config/text.h"
 
 namespace millrace::kernel::cli {
 
@@ -61,7 +62,8 @@ Task<std::vector<TopicPartition>> partitions_of(ClusterClient& cluster, std::str
     MR_CO_TRY(const auto number, parse_number(left.substr(0, comma), wanted));
     const auto found = std::ranges::find(topic.partitions, number, &PartitionInfo::partition);
     if (found == topic.partitions.end()) {
-      co_return no_such_partition("--topic", topic, number);
+      co_return no_such_partition(concat("--topic ", in_quotes(wanted), ": partition"), topic,
+                                  number);
     }
     partitions.push_back({topic.topic.name, number});
     if (comma == std::string_view::npos) co_return partitions;

@@ -11,6 +11,7 @@ namespace {
 
 std::atomic<int> noted = 0;
 std::atomic<int> alive = 0;
+std::atomic<bool> tidy = false;
 static_assert(std::atomic<int>::is_always_lock_free);
 
 void note(int signal) { noted = signal; }
@@ -26,8 +27,9 @@ void handle(int signal, void (*handler)(int)) {
   if (is_ignored(signal)) return;
   struct sigaction action{};
   action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
   // The next one meets the default.
-  action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
+  if (signal != SIGHUP) action.sa_flags |= static_cast<int>(SA_RESETHAND);
   ::sigaction(signal, &action, nullptr);
 }
 
@@ -35,6 +37,7 @@ void handle(int signal, void (*handler)(int)) {
 
 Interrupt::Interrupt() {
   noted = 0;
+  tidy = false;
   ++alive;
   for (const int signal : signals) handle(signal, note);
 }
@@ -49,14 +52,16 @@ bool Interrupt::asked() const noexcept { return noted != 0; }
 void Interrupt::finish() const {
   const int signal = noted;
   if (signal == 0) return;
+  tidy = true;
   handle(signal, SIG_DFL);
   // Of the process: below run() another thread waits for it.
   ::kill(::getpid(), signal);
 }
 
 bool Interrupt::take(int signal) noexcept {
+  if (alive == 0 || tidy) return false;
   int nothing = 0;
-  return alive > 0 && noted.compare_exchange_strong(nothing, signal);
+  return noted.compare_exchange_strong(nothing, signal) || signal == SIGHUP;
 }
 
 }  // namespace millrace::kernel::cli

@@ -3,9 +3,9 @@
 
 namespace millrace::kernel::cli {
 
-/// While there is one, the first SIGINT, SIGTERM or SIGHUP, which a closed terminal sends, is only
-/// noted; the second ends the process. One that was ignored before, as of what runs in the
-/// background, stays ignored.
+/// While there is one, the first SIGINT or SIGTERM is only noted; the second ends the process.
+/// However many SIGHUP are one: of a closed terminal the shell tells, and the kernel again when the
+/// shell has ended. One that was ignored before, as of what runs in the background, stays ignored.
 class Interrupt {
  public:
   Interrupt();
@@ -19,7 +19,7 @@ class Interrupt {
   void finish() const;
 
   /// Below run(), whose thread waits for signals: whether somebody tidies up, who is told then. Not
-  /// a second time.
+  /// a second time, but for SIGHUP, and not once all is tidy.
   static bool take(int signal) noexcept;
 };
 

@@ -144,7 +144,8 @@ Result<> make_new(const Context& context, NewPlugin wanted) {
   const auto plugins = build + "/plugins";
   const auto made = plugins + '/' + wanted.kind + '/' + wanted.name + ".so";
   const auto prefix = for_shell(installed_prefix());
-  std::cout << "made " << shown(folder) << "\n\n"
+  const auto path = std::filesystem::absolute(plugins).string();
+  std::cout << "made " << shown(folder, folder.size()) << "\n\n"
             << "  cmake -G Ninja -S " << for_shell(folder) << " -B " << for_shell(build)
             << " -DCMAKE_BUILD_TYPE=Release \\\n"
             << "        -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_PREFIX_PATH=" << prefix << "\n"
@@ -154,8 +155,7 @@ Result<> make_new(const Context& context, NewPlugin wanted) {
             << "All of it by one command, and a .deb to install with apt:\n\n"
             << "  (cd " << for_shell(folder) << " && CXX=clang++-19 CMAKE_PREFIX_PATH=" << prefix
             << " cmake --workflow --preset package)\n\n"
-            << "millraced finds it where plugins.path has "
-            << shown(std::filesystem::absolute(plugins).string())
+            << "millraced finds it where plugins.path has " << shown(path, path.size())
             << ".\nThe plugin's id begins with org.example: put a name that you own in its "
                "place.\n";
   return {};

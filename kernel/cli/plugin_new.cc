@@ -81,6 +81,11 @@ Result<Files> read_files(const fs::path& folder, const Interrupt& interrupt) {
   Files files;
   std::error_code failed;
   for (const auto& entry : fs::directory_iterator(folder, failed)) {
+    std::error_code none;
+    if (entry.is_directory(none)) {
+      return Error{Errc::invalid_argument,
+                   concat(entry.path().string(), " is a folder; a template has files alone")};
+    }
     std::ifstream in(entry.path(), std::ios::binary);
     std::string text(std::istreambuf_iterator<char>(in), {});
     if (!in) return Error{Errc::io, concat(entry.path().string(), ": cannot be read")};

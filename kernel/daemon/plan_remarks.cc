@@ -25,9 +25,10 @@ std::vector<std::string> warnings_of(const Plan& plan) {
     std::error_code none;
     if (std::filesystem::is_directory(folder, none)) continue;
     const bool is_there = std::filesystem::exists(folder, none);
-    warnings.push_back(concat(place_of(plan, "plugins.path"), "plugins.path: ",
-                              is_there ? "this is no folder: " : "there is no folder ", folder,
-                              "; expected one with KIND/NAME.so in it"));
+    warnings.push_back(
+        concat(place_of(plan, "plugins.path"),
+               "plugins.path: ", is_there ? "this is no folder: " : "there is no folder ",
+               folder.empty() ? "\"\"" : folder, "; expected one with KIND/NAME.so in it"));
   }
   return warnings;
 }

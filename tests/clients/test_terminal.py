@@ -175,30 +175,36 @@ def on_a_terminal(*words: object) -> tuple[subprocess.Popen, int]:
     return running, ours
 
 
-def told(terminal: int) -> str:
-    """Until nobody has the other end any more."""
+def told(terminal: int, until: str | None = None) -> str:
+    """Up to where it has `until`; without one, until nobody has the other end any more."""
     seen = b""
+    deadline = time.monotonic() + SECONDS_MAX
     with contextlib.suppress(OSError):
-        while part := os.read(terminal, 4096):
-            seen += part
-    os.close(terminal)
+        while until is None or until.encode() not in seen:
+            left = max(deadline - time.monotonic(), 0)
+            assert select.select([terminal], [], [], left)[0], seen
+            seen += os.read(terminal, 4096)
     return seen.decode()
 
 
 def test_bench_and_consume_tell_how_far_they_are(broker, tool):
     tool.text("topic", "create", "terminal-long", "--partitions", 1)
     reading, of_reading = on_a_terminal("-b", broker.address, "consume", "terminal-long", "--follow")
-    filling = ("-b", broker.address, "bench", "produce", "--topic", "terminal-long", "--seconds", 2, "--rate", 1000)
+    filling = ("-b", broker.address, "bench", "produce", "--topic", "terminal-long", "--seconds", 60, "--rate", 1000)
     sending, of_sending = on_a_terminal(*filling)
-    sent = told(of_sending)
-    assert sending.wait(SECONDS_MAX) == 0, sent
-    reading.send_signal(signal.SIGINT)
-    read = told(of_reading)
-    assert reading.wait(SECONDS_MAX) == -signal.SIGINT
+    read = told(of_reading, until=" messages")
+    sent = told(of_sending, until=" messages, now ")
+    for running in (reading, sending):
+        running.send_signal(signal.SIGINT)
+        assert running.wait(SECONDS_MAX) == -signal.SIGINT
+    read += told(of_reading)
+    sent += told(of_sending)
     for seen, progress in ((sent, r"produce: \d+ messages, now "), (read, r"\d+ messages")):
         assert re.search(progress, seen), seen
     # The line is taken away before what comes of it.
     assert "messages, now" not in sent.split("\x1b[K")[-1]
+    os.close(of_reading)
+    os.close(of_sending)
 
 
 def test_nothing_that_others_wrote_is_a_command_for_a_terminal(broker, tool, terminals):

@@ -261,6 +261,21 @@ def test_a_topic_that_is_not_there_is_told_with_the_nearest(broker, words):
     assert "topic 'near-order'; nearest known: near-orders" in refused.errors
 
 
+def test_a_partition_that_is_not_there_is_told_with_those_that_are(broker):
+    Tool(broker.address).text("topic", "create", "near-parts", "--partitions", 2)
+    refused = run("-b", broker.address, "group", "reset", "near-parts", "--to-latest", "--topic", "near-parts:0,7")
+    assert refused.code == 64
+    assert "--topic 'near-parts:0,7': partition 7: topic 'near-parts' has partitions 0 to 1" in refused.errors
+
+
+def test_a_template_with_a_folder_in_it_is_refused(tmp_path):
+    (tmp_path / "templates" / "operators" / "build").mkdir(parents=True)
+    words = ("--kind", "operators", "--templates", tmp_path / "templates", "--into", tmp_path / "words")
+    refused = run("plugin", "new", "words", *words)
+    assert refused.code == 64 and "operators/build is a folder; a template has files alone" in refused.errors
+    assert [one.name for one in tmp_path.iterdir()] == ["templates"]
+
+
 @pytest.mark.millrace
 def test_a_setting_that_is_not_there_is_not_taken_away(broker):
     Tool(broker.address).text("topic", "create", "near-orders", "--if-not-exists")
@@ -476,6 +491,9 @@ def test_what_a_new_plugin_is_built_with_can_be_copied_into_a_shell(tmp_path, na
     made = run("plugin", "new", "words", *words)
     assert made.code == 0, made.errors
     assert "\x1b" not in made.output
+    if re.fullmatch(r"[\w ]+", name):
+        assert f"made {tmp_path / name}\n" in made.output
+        assert f"plugins.path has {tmp_path / name}/build/plugins.\n" in made.output
     (command,) = re.findall(r"^  (\(cd .* cmake --workflow .*\))$", made.output, re.MULTILINE)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "cmake").write_text(CMAKE)
@@ -587,6 +605,7 @@ def test_the_list_of_plugins_follows_what_a_reload_takes_over(tmp_path):
         (["config", "set", "a=b"], ["millrace config set: expected one of --topic, --broker, --group, "]),
         (["config", "get", "--topic", "x", "--broker", "1"], ["config get: expected just one of --topic, "]),
         (["config", "set", "--group", "", "a=b"], ["--group: an empty value is no name"]),
+        (["config", "set", "--group", "x", "a=1", "--unset", "a"], ["'a' is changed twice; name each setting once"]),
         (["config", "get", "--broker", ""], ["--broker: an empty value is no name"]),
         (["group", "describe", ""], ["NAME: an empty value is no name"]),
         (["group", "delete", "", "--execute"], ["NAME: an empty value is no name"]),

@@ -18,6 +18,10 @@ TEST(PlanRemarksTest, AFolderOfPluginsThatIsNotThereIsNamedWithItsPlace) {
                           "one with KIND/NAME.so in it",
                           "m.toml:3:1: plugins.path: this is no folder: /dev/null; expected one "
                           "with KIND/NAME.so in it"));
+  plan.plugin_folders = {""};
+  EXPECT_THAT(warnings_of(plan),
+              ElementsAre("m.toml:3:1: plugins.path: there is no folder \"\"; expected one with "
+                          "KIND/NAME.so in it"));
   plan.plugin_folders = {"/"};
   EXPECT_THAT(warnings_of(plan), IsEmpty());
 }
