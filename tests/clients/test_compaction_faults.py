@@ -14,20 +14,21 @@ import pytest
 
 from harness.broker import Millrace
 from harness.client import DEADLINE_SECONDS
+from harness.compaction import (
+    COMPACTED,
+    FILLER,
+    SLOWLY,
+    SOON,
+    Writer,
+    compact_at_full_speed,
+    half_done,
+    wait_for_a_pass,
+)
 from harness.confluent import Confluent
 from harness.http import Http
-from harness.records import Record
 
 pytestmark = [pytest.mark.fault, pytest.mark.millrace]
 
-SOON = {
-    "log.cleaner.backoff.ms": 50,
-    "log.cleaner.min.cleanable.ratio": 0.01,
-    "log.segment.delete.delay.ms": 0,
-    "log.retention.check.interval.ms": 100,
-}
-COMPACTED = {"cleanup.policy": "compact", "segment.bytes": "20000", "delete.retention.ms": "0"}
-FILLER = b"filler"
 DISK_BYTES = 24 << 20
 FIRST = f"{0:020}"
 CLEANED = [".log.cleaned", ".index.cleaned", ".timeindex.cleaned"]
@@ -48,58 +49,6 @@ def broker(tmp_path):
         broker.close()
 
 
-class Writer:
-    """Knows the newest of each key. What it sends is acknowledged when `send` returns."""
-
-    def __init__(self, address: str, topic: str, seed: int, keys: int = 30):
-        self.client = Confluent(address)
-        self.topic = topic
-        self.chance = random.Random(seed)
-        self.keys = keys
-        self.newest: dict[bytes, bytes] = {}
-        self.offsets: dict[bytes, int] = {}  # of the newest
-        self.sent = 0
-
-    def send(self, records: int, at_once: int = 100) -> None:
-        """In batches smaller than a segment."""
-        for first in range(0, records, at_once):
-            batch = []
-            for _ in range(min(at_once, records - first)):
-                self.sent += 1
-                key = b"key-%d" % self.chance.randrange(self.keys)
-                value = b"%d-%s" % (self.sent, bytes(self.chance.randrange(200)))
-                batch.append(Record(key, value, partition=0))
-                self.offsets[key] = self.sent - 1
-            self.client.produce(self.topic, batch, linger_ms=1)
-            self.newest.update({record.key: record.value for record in batch})
-
-    def send_what_stays_dirty(self) -> None:
-        """The active segment is not compacted: what is asked for is before it."""
-        for _ in range(3):
-            self.client.produce(self.topic, [Record(FILLER, bytes(15_000), partition=0)])
-
-    def assert_newest_are_there(self) -> None:
-        """In the order of their offsets, each the last of its key."""
-        read = self.client.read(self.topic, 0)
-        offsets = [record.offset for record in read]
-        assert offsets == sorted(set(offsets))
-        found = {record.key: record.value for record in read if record.key != FILLER}
-        assert found == self.newest
-
-    def wait_until_compacted(self) -> None:
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while True:
-            read = [one for one in self.client.read(self.topic, 0) if one.key != FILLER]
-            if len(read) <= self.keys:
-                return
-            assert time.monotonic() < deadline, f"{len(read)} records of {self.keys} keys"
-
-
-def half_done(broker, partition: str) -> list[str]:
-    folder = broker.folder / "data" / partition
-    return [one.name for one in folder.iterdir() if one.suffix in (".cleaned", ".swap")]
-
-
 def metric(broker, name: str) -> int:
     text = Http(broker.http_address()).ask("GET", "/metrics").text
     (value,) = [line.split()[1] for line in text.splitlines() if line.startswith(name + " ")]
@@ -108,29 +57,22 @@ def metric(broker, name: str) -> int:
 
 def test_kills_during_passes_lose_nothing_and_leave_nothing(request, broker):
     """Slow passes, so that a kill finds one at work, at any moment of it."""
-    broker.defaults["log.cleaner.io.max.bytes.per.second"] = 300_000
+    broker.defaults = SOON | SLOWLY
     broker.start()
     writer = Writer(broker.address, "states", seed=3)
     writer.client.create_topic("states", 1, COMPACTED)
+    folder = broker.folder / "data" / "states-0"
     chance = random.Random(4)
     for _ in range(request.config.getoption("--kills")):
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while not half_done(broker, "states-0"):
-            assert time.monotonic() < deadline, "no pass begins"
-            writer.send(200)
+        wait_for_a_pass(folder, writer)
         for _ in range(chance.randrange(4)):
             writer.client.bounds("states", 0)
         broker.kill()
         broker.start()
         writer.assert_newest_are_there()
-    broker.kill()
-    del broker.defaults["log.cleaner.io.max.bytes.per.second"]
-    broker.start()
-    writer.send_what_stays_dirty()
-    writer.wait_until_compacted()
-    writer.assert_newest_are_there()
+    compact_at_full_speed(broker, writer)
     assert broker.stop()[0] == 0
-    assert half_done(broker, "states-0") == []
+    assert half_done(folder) == []
     broker.start()
 
 
@@ -189,7 +131,7 @@ def test_a_kill_at_a_step_of_the_exchange_loses_nothing(request, broker):
         writer.wait_until_compacted()
         writer.assert_newest_are_there()
         assert broker.stop()[0] == 0
-        assert half_done(broker, f"{topic}-0") == []
+        assert half_done(broker.folder / "data" / f"{topic}-0") == []
     broker.start()
 
 
@@ -219,7 +161,7 @@ def test_a_corrupt_batch_is_told_and_keeps_no_other_log_from_being_compacted(bro
     writer.wait_until_compacted()
     writer.assert_newest_are_there()
     assert [log.read_bytes() for log in logs[:-1]] == before, "it stays as it is"
-    assert half_done(broker, "spoilt-0") == []
+    assert half_done(broker.folder / "data" / "spoilt-0") == []
     deadline = time.monotonic() + DEADLINE_SECONDS
     while metric(broker, "millrace_log_cleaner_uncleanable_partitions") != 1:
         assert time.monotonic() < deadline

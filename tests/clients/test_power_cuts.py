@@ -9,12 +9,12 @@ import pytest
 from conftest import PARTITIONS
 from harness.broker import Millrace
 from harness.client import DEADLINE_SECONDS
+from harness.compaction import COMPACTED, SLOWLY, SOON, Writer, compact_at_full_speed, wait_for_a_pass
 from harness.confluent import Confluent
 from harness.load import Load
 from harness.lossy_disk import LossyDisk
 from harness.records import Record
 from harness.tool import run
-from test_compaction_faults import COMPACTED, SOON, Writer
 
 pytestmark = [pytest.mark.fault, pytest.mark.millrace]
 
@@ -125,21 +125,15 @@ def test_power_cuts_during_compaction_lose_nothing_of_the_newest(tmp_path, disk)
     """Each finds a pass at work, with checkpoints written all the time; what the disk has of new segments, of their names
     and of the checkpoints is of different moments then."""
     data = disk.folder / "data"
-    often = {
-        "log.cleaner.io.max.bytes.per.second": 300_000,
-        "replica.high.watermark.checkpoint.interval.ms": 20,
-    }
-    broker = Millrace(tmp_path / "broker", SOON | often, {"broker.data": data})
+    often = {"replica.high.watermark.checkpoint.interval.ms": 20}
+    broker = Millrace(tmp_path / "broker", SOON | SLOWLY | often, {"broker.data": data})
     try:
         broker.start()
         writer = Writer(broker.address, "states", seed=12)
         writer.client.create_topic("states", 1, COMPACTED | {"flush.messages": "1"})
         cuts = []
         for seed in range(2 * CUTS):
-            deadline = time.monotonic() + DEADLINE_SECONDS
-            while not list((data / "states-0").glob("*.cleaned")):
-                assert time.monotonic() < deadline, "no pass begins"
-                writer.send(200)
+            wait_for_a_pass(data / "states-0", writer)
             for _ in range(seed % 3):
                 writer.send(50)
             broker.kill()
@@ -147,12 +141,7 @@ def test_power_cuts_during_compaction_lose_nothing_of_the_newest(tmp_path, disk)
             broker.start()
             writer.assert_newest_are_there()
         assert sum(cut.writes_lost + cut.names_lost for cut in cuts) > 0, "the disk lost nothing"
-        broker.kill()
-        del broker.defaults["log.cleaner.io.max.bytes.per.second"]
-        broker.start()
-        writer.send_what_stays_dirty()
-        writer.wait_until_compacted()
-        writer.assert_newest_are_there()
+        compact_at_full_speed(broker, writer)
         assert "cannot be compacted" not in broker.log_text()
         assert broker.stop()[0] == 0
         verified = run("log", "verify", data)

@@ -181,28 +181,29 @@ class Huge(Member):
             self.send(self.crowd.huge)
 
 
-class LargeBatch(Member):
-    """One batch near the largest that is taken, and the next when it was answered."""
+class Again(Member):
+    """Begins again when it was answered."""
+
+    def answered(self) -> None:
+        self.begin()
+
+
+class LargeBatch(Again):
+    """One batch near the largest that is taken, one at a time."""
 
     kind = "large batch"
 
     def begin(self) -> None:
         self.send(self.crowd.large_batch)
 
-    def answered(self) -> None:
-        self.begin()
 
-
-class Reader(Member):
+class Reader(Again):
     """Fetches of 50 MiB, one at a time."""
 
     kind = "reader"
 
     def begin(self) -> None:
         self.send(self.crowd.fetch_much)
-
-    def answered(self) -> None:
-        self.begin()
 
 
 class Unread(Member):
